@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Compiles every example for the ATmega128 as a user would, floods it, and checks its counters; and
-# checks that the README shows these programs and no others.
+# Compiles every example for the ATmega128 as a user would, floods it, and checks its counters;
+# checks that README.md and docs/firmware.md show these programs and no others; and runs the
+# commands of README.md.
 #
 # examples/NAME/expect: the first line that is no comment holds the arguments of `weir run`, each
 # further line a counter: NAME LEAST MOST. An example without main.c is a system without a board: it
@@ -102,12 +103,16 @@ for folder in examples/*; do
     done
 done
 
-# The blocks of C in the README must be the text of an example's main.c, from its first #include on.
+# The blocks of C in README.md and docs/firmware.md must be the text of an example's main.c, from
+# its first #include on.
 body() { sed -n '/^#include/,$p' "$1"; }
-rm -f $build/readme-*.c
-awk -v at=$build/readme- '/^```c$/ { n++; file = at n ".c"; printf "" >file; next } /^```$/ { file = "" } file { print >file }' README.md
-for block in "$build"/readme-*.c; do
-    [ -e "$block" ] || { fail 'the README shows no C program' && break; }
+rm -f $build/shown-*.c
+for page in README.md docs/firmware.md; do
+    name=$(basename $page .md)
+    awk -v at="$build/shown-$name-" '/^```c$/ { n++; file = at n ".c"; printf "" >file; next } /^```$/ { file = "" } file { print >file }' $page
+    [ -e "$build/shown-$name-1.c" ] || fail "$page shows no C program"
+done
+for block in "$build"/shown-*.c; do
     shown=
     for main in examples/*/main.c; do
         cmp -s <(body "$block") <(body "$main") && shown=$main
@@ -115,7 +120,30 @@ for block in "$build"/readme-*.c; do
     if [ -n "$shown" ]; then
         pass
     else
-        fail "the README's C program number $(basename "${block%.c}" | cut -d- -f2) is no examples/*/main.c"
+        fail "$(basename "${block%.c}"), a C program of README.md or docs/firmware.md, is no examples/*/main.c"
+    fi
+done
+
+# The README's commands, as a user types them at the root of a clone: those of its block `sh`, then
+# those of its table. They write into a folder of their own. `weir linux` has its own tests, and the
+# board soc is built by scripts/test-rtl.sh.
+clone=$build/readme
+rm -rf $clone
+mkdir -p $clone/bin
+for name in core ports rtl boards examples experiments; do
+    ln -s "$root/$name" $clone/$name
+done
+ln -s "$(realpath "$weir")" "$(realpath "$weir_lab")" $clone/bin/
+awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >$clone/block.sh
+awk -F'|' '/^\| you have / { on = 1; next } !/^\|/ { on = 0 } on { print $4 }' README.md | sed -n 's/^ `\(weir .*\)` $/\1/p' |
+    grep -v -e '^weir linux' -e '--board soc' >$clone/table.sh
+ln -s limit-a-line.elf $clone/firmware.elf
+for script in block table; do
+    [ -s $clone/$script.sh ] || fail "README.md has no $script of commands"
+    if (cd $clone && PATH=$root/$clone/bin:$PATH bash -e $script.sh) >$clone/$script.txt 2>&1; then
+        pass
+    else
+        fail "README.md's $script of commands: see $clone/$script.txt"
     fi
 done
 

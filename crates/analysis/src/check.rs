@@ -8,6 +8,7 @@
 mod assumptions;
 mod bound;
 mod flows;
+mod largest;
 mod longest;
 mod rows;
 mod sources;
@@ -19,6 +20,7 @@ pub use assumptions::{AssumedCost, Assumptions, ByOrigin};
 pub use bound::{Bound, BoundState, Cause, MOST_NAMED};
 pub use flows::FlowRow;
 pub(crate) use flows::flows;
+pub use largest::{LargestPart, WorkKind};
 pub use longest::{LongestRun, longest_runs};
 pub use rows::{Arrivals, Row, RowKind};
 pub use sources::{Headroom, SourceRow};

@@ -11,6 +11,9 @@ use crate::steps::{Alternation, Bursts, Mmpp, MmppState, Periodic, Poisson, Unif
 use crate::text::{self, PatternError};
 use crate::trace::Recording;
 
+/// Digits of a number for a reader.
+const DIGITS: u8 = 4;
+
 /// A pattern of arrivals. All times are cycles of the processor's clock, from the start of the run.
 ///
 /// `Display` writes the text form, which [`Pattern::parse`] reads back.
@@ -335,27 +338,58 @@ fn gaps(min: u64, max: u64) -> Result<Between<u64>, PatternError> {
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rate = |hertz: &f64| {
-            Rate::from_hertz(*hertz).map_or_else(|_| format!("{hertz}Hz"), |r| r.to_string())
+        let rate = |hertz: f64| {
+            Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz}Hz"), |r| r.to_string())
         };
-        let time = |cycles: &u64| Duration::Cycles(*cycles);
+        self.write(f, &rate, &|cycles| Duration::Cycles(cycles).to_string())
+    }
+}
+
+impl Pattern {
+    /// The pattern for a reader: in its text form, but with times in place of cycles of a clock of
+    /// `clock_hz`, and with four digits.
+    #[must_use]
+    pub fn told(&self, clock_hz: u64) -> String {
+        let plain = |text: String| text.replace(' ', "");
+        let hertz = clock_hz.max(1) as f64;
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = self.write(
+            &mut text,
+            &|hertz| plain(weir_report::rate(hertz, DIGITS)),
+            &|cycles| plain(weir_report::time(cycles as f64 / hertz, DIGITS)),
+        );
+        text
+    }
+
+    fn write(
+        &self,
+        f: &mut impl fmt::Write,
+        rate: &dyn Fn(f64) -> String,
+        time: &dyn Fn(u64) -> String,
+    ) -> fmt::Result {
         match self {
             Self::Periodic {
                 rate_hz,
                 phase_cycles: 0,
-            } => f.write_str(&rate(rate_hz)),
+            } => f.write_str(&rate(*rate_hz)),
             Self::Periodic {
                 rate_hz,
                 phase_cycles,
-            } => write!(f, "{}:phase={}", rate(rate_hz), time(phase_cycles)),
+            } => write!(f, "{}:phase={}", rate(*rate_hz), time(*phase_cycles)),
             Self::Poisson { rate_hz, seed } => {
-                write!(f, "poisson:{}{}", rate(rate_hz), Seed(*seed))
+                write!(f, "poisson:{}{}", rate(*rate_hz), Seed(*seed))
             }
             Self::Pairs {
                 period_cycles,
                 gap_cycles,
             } => {
-                write!(f, "pairs:{}:gap={}", time(period_cycles), time(gap_cycles))
+                write!(
+                    f,
+                    "pairs:{}:gap={}",
+                    time(*period_cycles),
+                    time(*gap_cycles)
+                )
             }
             Self::Bursts {
                 count,
@@ -365,8 +399,8 @@ impl fmt::Display for Pattern {
                 write!(
                     f,
                     "bursts:{count}:gap={}:period={}",
-                    time(gap_cycles),
-                    time(period_cycles)
+                    time(*gap_cycles),
+                    time(*period_cycles)
                 )
             }
             Self::Uniform {
@@ -377,8 +411,8 @@ impl fmt::Display for Pattern {
                 write!(
                     f,
                     "uniform:{}..{}{}",
-                    time(min_cycles),
-                    time(max_cycles),
+                    time(*min_cycles),
+                    time(*max_cycles),
                     Seed(*seed)
                 )
             }
@@ -389,8 +423,8 @@ impl fmt::Display for Pattern {
                 write!(
                     f,
                     "level:low={}:high={}",
-                    time(low_cycles),
-                    time(high_cycles)
+                    time(*low_cycles),
+                    time(*high_cycles)
                 )
             }
             Self::Mmpp {
@@ -403,11 +437,11 @@ impl fmt::Display for Pattern {
                 write!(
                     f,
                     "mmpp:{}:burst={burst}:gap={}",
-                    rate(rate_hz),
-                    time(gap_cycles)
+                    rate(*rate_hz),
+                    time(*gap_cycles)
                 )?;
                 if let Some(idle) = idle_hz {
-                    write!(f, ":idle={}", rate(idle))?;
+                    write!(f, ":idle={}", rate(*idle))?;
                 }
                 write!(f, "{}", Seed(*seed))
             }

@@ -32,6 +32,12 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads a recording from begin to end: CSV, pcap or pcapng, whatever the file is. Times are
     /// stretched by `1 / speed`. With `repeats` it begins anew once the mean time between two
     /// arrivals has passed after the last one.

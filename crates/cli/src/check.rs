@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check`: what a system guarantees, and on which assumptions.
+mod advice;
 mod assumptions;
 mod json;
 mod observed;
@@ -10,7 +11,10 @@ mod verdict;
 use std::path::PathBuf;
 
 use clap::ValueHint;
+use miette::IntoDiagnostic;
+use serde_json::Value;
 use weir_analysis::check::{STEPS, Step, Verdict, report};
+use weir_model::System;
 use weir_report::terminal::{Outcome, print_answer};
 
 use crate::compiler;
@@ -45,8 +49,22 @@ Examples:
   weir run firmware.elf --flood INT0=20kHz --json > run.json
   weir check system.toml --observed run.json
 
-The exit code is 0 if every deadline is guaranteed, 1 if one is not, if nothing is proven, or if more
-was observed than the file states, and 2 if a file cannot be used. docs/analysis.md derives the numbers, docs/check.md explains the output.";
+The exit code is 0 if every deadline is guaranteed, 1 if one is not, if nothing is proven, or if \
+more was observed than the file states, and 2 if a file cannot be used. docs/analysis.md derives \
+the numbers, docs/check.md explains the output.";
+
+/// The answer about `system` in JSON, without observations.
+///
+/// # Errors
+/// It has no JSON form.
+pub(crate) fn answer(system: &System) -> miette::Result<Value> {
+    let analysis = weir_analysis::analyse(system);
+    let report = report(system, &analysis, &mut |_| {});
+    let text = serde_json::to_vec(&json::answer(system, &analysis, &report, None));
+    // Read back, so that its numbers are as near to what was written as those of a file.
+    let text = text.into_diagnostic()?;
+    serde_json::from_slice(&text).into_diagnostic()
+}
 
 /// Carries the command out.
 ///
@@ -54,7 +72,7 @@ was observed than the file states, and 2 if a file cannot be used. docs/analysis
 /// Fails if a file cannot be read or is no system, or if the observations cannot be read or are
 /// none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let system = weir_model::load(&arguments.system)?;
+    let system = weir_model::load(&arguments.system)?.with_threads()?;
     compiler::warn_of_another(&system);
     let seen = arguments.observed.as_deref().map(observed::read);
     let seen = seen.transpose()?;
@@ -62,6 +80,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     patience.begins("response times");
     let analysis = weir_analysis::analyse(&system);
     let report = report(&system, &analysis, &mut |step| {
+        patience.advances(1);
         patience.begins(match step {
             Step::WithoutLimits => "the same without limits",
             Step::Headroom => "how far each rate could rise",
@@ -72,7 +91,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let seen = seen.map(|seen| observed::judge(&system, &analysis, seen));
     let answer = json::answer(&system, &analysis, &report, seen.as_ref());
     print_answer(&answer, arguments.json, || {
-        text::text(&system, &report, seen.as_ref(), Format::new(arguments.all))
+        let format = Format::new(arguments.all);
+        text::text(&system, &report, seen.as_ref(), &arguments.system, format)
     })?;
     let is_kept = seen.is_none_or(|seen| seen.exceeded.is_empty());
     Ok(match report.verdict {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
-use miette::miette;
+use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{ChipPlan, PlannedSource, chip, chips, header, write};
+use weir_generate::{ChipPlan, MARKER, PlannedSource, chip, chips, header};
 use weir_model::System;
-use weir_report::terminal::{Outcome, is_coloured, print, print_answer};
-use weir_report::{Align, Emphasis, Grid, rate, time};
+use weir_report::terminal::{Outcome, is_coloured, print, print_answer, wrapped};
+use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, rate, time, write_all};
 
 use crate::compiler;
 
@@ -33,11 +33,12 @@ pub(crate) struct Args {
     rtl: bool,
 
     /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtl
-    /// the folder for NAME_limits.sv and NAME_limits.h, by default this one
+    /// the folder for NAME_limits.sv and NAME_limits.h, by default this one; it is made if it is
+    /// missing
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Replace a file that was not generated
+    /// Replace files that Weir did not write
     #[arg(long)]
     force: bool,
 
@@ -53,8 +54,8 @@ Examples:
   weir generate system.toml --chip atmega128 --output - | less
   weir generate system.toml --rtl -o build/rtl
 
-The header says how a firmware uses it and how it is compiled. The same file gives the same text,
-byte for byte. A file that was not generated is only replaced with --force. docs/generate.md has more.
+The header says how a firmware uses it and how it is compiled. The same file gives the same text, \
+byte for byte. docs/generate.md has more.
 
 The exit code is 0 if all was written, and 2 if it was not; then no file has changed.";
 
@@ -108,7 +109,8 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     if to_stdout {
         print(text.trim_end())?;
     } else {
-        write(path, &text, arguments.force)?;
+        let place = outputs(arguments).file(path, FileMark::FirstLine(MARKER))?;
+        write_all([(place, text.as_bytes())]).into_diagnostic()?;
         let json = Json {
             file: path.display().to_string(),
             plan: &plan,
@@ -116,6 +118,13 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
         print_answer(&json, arguments.json, || summary(&plan, path))?;
     }
     Ok(system)
+}
+
+/// The files of the command, so far those that it reads.
+fn outputs(arguments: &Args) -> Outputs {
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.reads(&arguments.system);
+    outputs
 }
 
 fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
@@ -134,15 +143,15 @@ fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
         let plain = |cell: String| (cell, Emphasis::Plain);
         grid.row(row(plan, source).map(plain));
     }
-    format!(
-        "{} keeps the limits of `{}` on the {} at {}, in the flavour {} of ports/avr.\n\n{}",
+    let title = format!(
+        "{} keeps the limits of `{}` on the {} at {}, in the flavour {} of ports/avr.",
         file.display(),
         plan.system,
         plan.chip,
         rate(as_f64(plan.clock_hz), DIGITS),
         plan.flavour.name(),
-        grid.text()
-    )
+    );
+    format!("{}\n\n{}", wrapped(&title, "", "  "), grid.text())
 }
 
 fn row(plan: &ChipPlan<'_>, source: &PlannedSource<'_>) -> [String; 7] {

@@ -15,6 +15,7 @@ mod tune;
 mod verify;
 mod words;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -56,10 +57,20 @@ enum Command {
     /// Reproduce a figure or table of a paper, beside the paper's values
     #[command(disable_help_flag = true)]
     Reproduce(ForwardedArgs),
+    /// Explain a command
+    Help {
+        /// The command, and one of its own commands if it has any: check, or linux plan
+        #[arg(value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    execute(Cli::parse().command)
+}
+
+fn execute(command: Command) -> ExitCode {
+    let outcome = match command {
         Command::Check(arguments) => check::execute(&arguments),
         Command::Tune(arguments) => tune::execute(&arguments),
         Command::Verify(arguments) => verify::execute(&arguments),
@@ -69,6 +80,11 @@ fn main() -> ExitCode {
         Command::Run(arguments) => return LAB.run(Some("run"), arguments),
         Command::Linux(arguments) => return LINUX.run(None, arguments),
         Command::Reproduce(arguments) => return LAB.run(Some("reproduce"), arguments),
+        Command::Help { command } => {
+            let words = [OsString::from("weir")].into_iter().chain(command);
+            let words = words.chain([OsString::from("--help")]);
+            return execute(Cli::parse_from(words).command);
+        }
     };
     exit_code(outcome)
 }
@@ -76,9 +92,23 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use weir_report::terminal::broken_by_hand;
 
     #[test]
     fn the_commands_are_well_formed() {
         super::Cli::command().debug_assert();
+    }
+
+    /// A paragraph of help is one line, which the terminal breaks.
+    #[test]
+    fn no_help_is_broken_by_hand() {
+        let all = super::Cli::command();
+        for command in all.get_subcommands().chain([&all]) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
+            for help in texts.into_iter().chain(arguments).flatten() {
+                assert_eq!(broken_by_hand(&help.to_string()), None);
+            }
+        }
     }
 }

@@ -41,6 +41,7 @@ pub(crate) struct Patience {
 /// Time after which the bar appears.
 const PATIENT_FOR: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(120);
+const TEMPLATE: &str = "{spinner} {wide_bar} {percent:>3} % {msg}, {elapsed} so far, {eta} left";
 
 impl Patience {
     /// A bar for so many steps.
@@ -51,8 +52,8 @@ impl Patience {
                 _wait: None,
             };
         }
-        let bar = ProgressBar::with_draw_target(Some(steps + 1), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_bar} {msg} {elapsed}") {
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
             bar.set_style(style);
         }
         let (wait, waits) = mpsc::channel();
@@ -69,11 +70,10 @@ impl Patience {
         }
     }
 
-    /// Begins the next step, whose text is `what`.
+    /// Says what is under way.
     pub(crate) fn begins(&self, what: &'static str) {
         if let Some(bar) = &self.bar {
             bar.set_message(what);
-            bar.inc(1);
         }
     }
 

@@ -10,12 +10,13 @@ mod text;
 pub(crate) mod verdict;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueHint;
 use miette::IntoDiagnostic;
 use weir_report::terminal::{Outcome, print_answer};
-use weir_report::{UnfinishedFile, WriteError, clean_up_when_interrupted};
+use weir_report::{FileMark, Outputs, Place, WriteError, clean_up_when_interrupted};
+use weir_sim::trace;
 
 use self::answer::{Answer, RunAnswer, Runs};
 use self::how::How;
@@ -48,18 +49,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.perfetto", value_hint = ValueHint::FilePath)]
     trace: Option<PathBuf>,
 
+    /// Replace files that Weir did not write
+    #[arg(long)]
+    force: bool,
+
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
 }
 
 const AFTER: &str = "\
-The system runs as it is described and, beside it, without its limits and moderation and with bottom
-halves right after their interrupts. Sources ask at their expected rates, flows bring packets at their
-own; what states none is silent.
+The system runs as it is described and, beside it, without its limits and moderation and with \
+bottom halves right after their interrupts. Sources ask at their expected rates, flows bring packets \
+at their own; what states none is silent.
 
-A flood is TARGET or TARGET=PATTERN. The target is a source or a flow; of a source with several flows
-it is one of them, or nobody.SOURCE for packets of none, or a recording, which has ports. Patterns:
+A flood is TARGET or TARGET=PATTERN. The target is a source or a flow; of a source with several \
+flows it is one of them, or nobody.SOURCE for packets of none, or a recording, which has ports. Patterns:
   20kHz                          every 50 us; 20kHz:phase=10us later
   poisson:20kHz                  memoryless
   pairs:2ms:gap=10us             two close together every 2 ms
@@ -74,8 +79,8 @@ Examples:
   weir simulate system.toml --flood eth=poisson:20kHz --costs uniform:50% --plot responses.svg
   weir simulate system.toml --flood eth=trace:eth0.pcap --duration 1s --trace out.perfetto
 
-The exit code is 0 if no deadline is missed as described, 1 if one is, and 2 if something given cannot
-be used; then no file has changed. docs/simulate.md says what is simulated, and what is not.";
+The exit code is 0 if no deadline is missed as described, 1 if one is, and 2 if something given \
+cannot be used; then no file has changed. docs/simulate.md says what is simulated, and what is not.";
 
 /// Carries the command out.
 ///
@@ -87,8 +92,16 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let (options, feeds) = arguments.how.options(&system)?;
     clean_up_when_interrupted().into_diagnostic()?;
     // Open the output files first, so that an error is reported before the simulation.
-    let timeline = arguments.trace.as_deref().map(create).transpose()?;
-    let picture = arguments.plot.as_deref().map(create).transpose()?;
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.reads(&arguments.system);
+    feeds.files().for_each(|file| outputs.reads(file));
+    let mut create = |path: &Option<PathBuf>, mark| {
+        let place = path.as_deref().map(|path| outputs.file(path, mark));
+        let file = place.transpose()?.map(Place::create);
+        file.transpose().into_diagnostic()
+    };
+    let timeline = create(&arguments.trace, FileMark::Start(trace::WRITTEN_BY))?;
+    let picture = create(&arguments.plot, FileMark::PICTURE)?;
 
     let parts = runs::parts(&system, &options);
     let made = runs::FinishedRuns::new(&system, &options, arguments.without, &parts, timeline)?;
@@ -119,9 +132,4 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let missed = answer.runs.made().next().is_some_and(verdict::misses);
     let broken = answer.bounds.broken().next().is_some();
     Ok(Outcome::good_if(!missed && !broken))
-}
-
-/// Creates a file that takes its name when it is complete.
-fn create(path: &Path) -> miette::Result<UnfinishedFile> {
-    UnfinishedFile::create(path).into_diagnostic()
 }

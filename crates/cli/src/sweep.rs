@@ -12,11 +12,11 @@ use std::str::FromStr;
 use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::prelude::*;
-use weir_report::count;
-use weir_report::terminal::{Outcome, print};
+use weir_report::terminal::{Outcome, print, wrapped};
+use weir_report::{FileMark, Outputs, count, plural};
 
 use self::grid::{Grid, Vary};
-use self::partial::Partial;
+use self::partial::{IDENTITY, Partial};
 use crate::output::Patience;
 use crate::simulate::how::How;
 
@@ -41,6 +41,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.csv", value_hint = ValueHint::FilePath)]
     out: PathBuf,
 
+    /// Replace files that Weir did not write
+    #[arg(long)]
+    force: bool,
+
     /// Only this part of the rows. The parts' files one after the other are the whole file
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
@@ -54,9 +58,9 @@ pub(crate) struct Args {
 }
 
 const AFTER: &str = "\
-A parameter is a key of the system file (cpu.clock, source.NAME.limit.rate, receiver.NAME.wcet), an
-option of weir simulate (flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick,
-compensation, closed-loop.RECEIVER), or run, which is `with` or `without` what Weir does. Values are
+A parameter is a key of the system file (cpu.clock, source.NAME.limit.rate, receiver.NAME.wcet), an \
+option of weir simulate (flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick, \
+compensation, closed-loop.RECEIVER), or run, which is `with` or `without` what Weir does. Values are \
 separated by commas; A..B:STEP is a range, also in braces within a value.
 
 A sweep that was ended, also by kill -9, goes on where it stopped when it is started again.
@@ -122,7 +126,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         .into_diagnostic()
         .wrap_err_with(|| format!("cannot read {name}"))?;
     let vary = arguments.vary.iter().chain(&arguments.seeds);
-    let grid = Grid::new(&name, &text, &arguments.how, vary.cloned().collect())?;
+    let vary = vary.cloned().collect();
+    let grid = Grid::new(&name, &text, &system, &arguments.how, vary)?;
     let (begin, end) = arguments.shard.rows(grid.rows());
     let columns = row::columns(&grid, &system);
     let header = match arguments.shard.index {
@@ -130,7 +135,12 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         _ => Vec::new(),
     };
     let identity = identity(&grid, arguments.shard);
-    let (mut partial, lines) = Partial::open(&arguments.out, &identity)?;
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.reads(&arguments.system);
+    grid.files().iter().for_each(|file| outputs.reads(file));
+    let is_table = |start: &[u8]| row::is_table(start, &grid, (begin, end), header.is_empty());
+    let mark = FileMark::Told(&is_table);
+    let (mut partial, lines) = Partial::open(&mut outputs, &arguments.out, mark, &identity)?;
     if lines == 0 {
         partial.add(&header)?;
     }
@@ -142,6 +152,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let pool = pool.into_diagnostic()?;
     let chunk = CHUNK * pool.current_num_threads() as u64;
     let patience = Patience::new(end - first);
+    patience.begins("combinations");
     let mut failed = 0;
     let mut next = first;
     while next < end {
@@ -162,7 +173,11 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     }
     partial.finish()?;
     drop(patience);
-    print(&summary(&arguments.out, end - begin, first - begin, failed))?;
+    print(&wrapped(
+        &summary(&arguments.out, end - begin, first - begin, failed),
+        "",
+        "  ",
+    ))?;
     Ok(Outcome::Good)
 }
 
@@ -170,7 +185,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 fn identity(grid: &Grid, shard: Shard) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
-        "weir {version}, part {} of {}\n{}",
+        "{IDENTITY}{version}, part {} of {}\n{}",
         shard.index,
         shard.of,
         grid.identity()
@@ -178,13 +193,20 @@ fn identity(grid: &Grid, shard: Shard) -> String {
 }
 
 fn summary(out: &Path, rows: u64, resumed: u64, failed: usize) -> String {
-    let mut text = format!("{} rows are in {}", count(rows), out.display());
+    let are = if rows == 1 { "is" } else { "are" };
+    let mut text = format!("{} {are} in {}", plural(rows, "row"), out.display());
     if resumed > 0 {
-        text += &format!("; {} were there already", count(resumed));
+        let were = if resumed == 1 { "was" } else { "were" };
+        text += &format!("; {} {were} there already", count(resumed));
     }
     if failed > 0 {
+        let are = if failed == 1 {
+            "is no system"
+        } else {
+            "are no systems"
+        };
         text += &format!(
-            "; {} of those that were run now are no systems: the column `error` says why",
+            "; {} of those that were run now {are}: the column `error` says why",
             count(failed as u64)
         );
     }

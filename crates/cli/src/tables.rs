@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cells of tables, and the choice of rows of a table that is too long.
 use weir_report::Emphasis;
-use weir_report::terminal::is_coloured;
+use weir_report::terminal::{is_coloured, wrapped};
+
+use crate::words::plural;
 
 /// Format of the printed answer.
 #[derive(Debug, Clone, Copy)]
@@ -59,13 +61,20 @@ pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Ve
         .collect()
 }
 
-/// The line below a shortened table; empty if the table has all rows.
+/// A sentence below a table.
+pub(crate) fn note(text: &str) -> String {
+    format!("\n{}", wrapped(text, "", "  "))
+}
+
+/// The sentence below a shortened table of so many things, `what` in the singular; empty if the
+/// table has all rows.
 pub(crate) fn hidden(shown: usize, of: usize, what: &str, why: &str) -> String {
     if shown >= of {
         return String::new();
     }
-    let more = of - shown;
-    format!("\n{more} more {what}, {why}: --all shows them")
+    let more = plural(of - shown, &format!("more {what}"));
+    let them = if of - shown == 1 { "it" } else { "them" };
+    note(&format!("{more}, {why}: --all shows {them}"))
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
 use weir_model::{Duration, Rate};
 use weir_report::terminal::{Outcome, is_coloured, print_answer};
-use weir_report::write_all;
-use weir_tune::{Options, Session, TunedSource};
+use weir_report::{FileMark, Outputs, Place, seal, write_all};
+use weir_tune::{Aim, Options, Session, TunedSource};
 
 use crate::output::Patience;
 
@@ -32,14 +32,14 @@ pub(crate) struct Args {
     write: bool,
 
     /// Write the file with the limits to FILE
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
     /// How much more than it is asked for a limit may let through
     #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share, allow_hyphen_values = true)]
     over_admission: f64,
 
-    /// The rate of the shared timer, in place of the lowest with which every deadline holds
+    /// The rate of the shared timer, in place of one that is chosen
     #[arg(long, value_name = "RATE")]
     timer_rate: Option<Rate>,
 
@@ -47,31 +47,51 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME")]
     longest_delay: Option<Duration>,
 
+    /// Which of the limits at the largest share of the tolerated rates are chosen
+    #[arg(long, value_name = "AIM", default_value = "knee")]
+    aim: Goal,
+
     /// Draw overhead against the longest delay of a task
     #[arg(long, value_name = "FILE.svg", value_hint = ValueHint::FilePath)]
     plot: Option<PathBuf>,
+
+    /// Replace files that Weir did not write
+    #[arg(long)]
+    force: bool,
 
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
 }
 
+/// The limits that a user wants of those that are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Goal {
+    /// The least product of overhead and longest delay
+    Knee,
+    /// The fewest timer interrupts: bursts as large as deadlines allow
+    FewestInterrupts,
+}
+
 const AFTER: &str = "\
-Every source that states a rate { expected, tolerated } gets a limit, except where it says
-policy = \"off\". A policy that the file states stays. Among all limits with which every deadline
-holds, those are chosen that
-  1. let through the largest common share of the tolerated rates, in whole percent; of a source that
-     states only what is expected, that;
-  2. then need the fewest timer interrupts per second at worst;
-  3. then let through the least more than they are asked for.
+Every source that states a rate { expected, tolerated } gets a limit, except where it says \
+policy = \"off\". A policy that the file states stays. The burst of a bucket, and of a limit in \
+hardware, is lowered only if no limits do with it, and only as far as it has to be. Other bursts are \
+chosen. Among all limits with which every deadline holds, those are chosen that:
+  1. let through the largest common share of the tolerated rates, in whole percent; of a source \
+that states only what is expected, that;
+  2. then have the least product of overhead and longest delay: there, one percent less delay begins \
+to cost more than one percent more overhead;
+  3. then need the fewest timer interrupts per second at worst, and let through the least more than \
+they are asked for. With --aim fewest-interrupts this comes before 2.
 
 Examples:
   weir tune examples/ethernut-node/system.toml
   weir tune system.toml --timer-rate 110Hz --plot front.svg
   weir tune system.toml --write && weir check system.toml
 
-The exit code is 0 if there are such limits, 1 if there are none (and it is said which demands cannot
-hold together), and 2 if the file cannot be used.";
+The exit code is 0 if there are such limits, 1 if there are none (and it is said which demands \
+cannot hold together), and 2 if the file cannot be used.";
 
 /// Parses a percentage: `10%` and `10` are 0.1.
 fn share(text: &str) -> Result<f64, String> {
@@ -106,14 +126,14 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         over_admission: arguments.over_admission,
         timer_rate: arguments.timer_rate,
         longest_delay,
+        aim: match arguments.aim {
+            Goal::Knee => Aim::Knee,
+            Goal::FewestInterrupts => Aim::FewestInterrupts,
+        },
     };
     let session = Session::new(&arguments.system.to_string_lossy(), &text, options)?;
-    if session.task().tuned.is_empty() {
-        return Err(miette!(
-            help = "state for each source that is to be tuned what a healthy one does and what the system can do without: \
-                    rate = { expected = \"300Hz\", tolerated = \"1kHz\" }; a source with policy = \"off\" stays without a limit",
-            "nothing is to be tuned: no source states an expected or a tolerated rate that a timer could limit"
-        ));
+    if let Some(idleness) = session.idleness() {
+        return Err(conflict::nothing_to_tune(&session, idleness));
     }
     if arguments.timer_rate.is_some() && !session.task().tuned.iter().any(TunedSource::may_share) {
         return Err(miette!(
@@ -121,15 +141,26 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             "--timer-rate has no timer to set: no source may share one"
         ));
     }
+    // An error is reported before the search.
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.reads(&arguments.system);
+    let mut place = |path: &Option<PathBuf>, mark| -> miette::Result<Option<Place>> {
+        let place = path.as_deref().map(|path| outputs.file(path, mark));
+        Ok(place.transpose()?)
+    };
+    let copy = place(&arguments.output, FileMark::Sealed)?;
+    let picture = place(&arguments.plot, FileMark::PICTURE)?;
     let patience = Patience::new(PARTS);
+    patience.begins("limits and shared timers");
     let so_far = AtomicUsize::new(0);
     let tuned = session.tune(&|done, all| {
         let part = done * STEPS / all.max(1);
         while so_far.fetch_max(part, Ordering::Relaxed) < part {
-            patience.begins("which sources share a timer");
+            patience.advances(1);
         }
     });
     let Some(tuned) = tuned else {
+        patience.begins("which demands cannot hold together");
         let conflict = session.explain();
         drop(patience);
         let told = conflict::tell(&session, &conflict);
@@ -139,16 +170,16 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     };
     drop(patience);
     let summary = summary::Summary::new(&session, &tuned, tuned.text != text);
-    if let Some(path) = &arguments.plot {
+    if let Some(place) = picture {
         let svg = front::plot(&summary).to_svg().into_diagnostic()?;
-        write_file(path, svg.as_bytes())?;
+        write_all([(place, svg.as_bytes())]).into_diagnostic()?;
     }
     let written = if arguments.write {
         replace(&arguments.system, &text, &tuned.text)?;
         Some(arguments.system.as_path())
-    } else if let Some(path) = &arguments.output {
-        write_file(path, tuned.text.as_bytes())?;
-        Some(path.as_path())
+    } else if let Some(place) = copy {
+        write_all([(place, seal("tune", &tuned.text).as_bytes())]).into_diagnostic()?;
+        arguments.output.as_deref()
     } else {
         None
     };
@@ -188,33 +219,7 @@ fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {
     if text == before {
         return Ok(());
     }
-    // Follow a link: the file that it leads to is replaced, not the link.
-    let place = path
-        .canonicalize()
-        .into_diagnostic()
-        .wrap_err_with(|| format!("cannot find {}", path.display()))?;
-    let permissions = std::fs::metadata(&place).map(|of| of.permissions());
-    write_file(&place, text.as_bytes())?;
-    permissions
-        .and_then(|permissions| std::fs::set_permissions(&place, permissions))
-        .into_diagnostic()
-        .wrap_err_with(|| format!("cannot set the permissions of {}", place.display()))
-}
-
-/// Writes a file completely or not at all.
-fn write_file(path: &Path, content: &[u8]) -> miette::Result<()> {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-        bail!(
-            help = "write the name of a file",
-            "{} is no name of a file",
-            path.display()
-        );
-    };
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    write_all(folder, &[(name, content)]).into_diagnostic()?;
+    write_all([(Outputs::update(path), text.as_bytes())]).into_diagnostic()?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir verify`: checks a certificate of `weir check --json`.
-use std::fmt::Write as _;
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,12 @@ use miette::{IntoDiagnostic, WrapErr, miette};
 use serde::Serialize;
 use serde_json::Value;
 use weir_analysis::certificate;
-use weir_report::terminal::{Outcome, print_answer};
+use weir_model::System;
+use weir_report::terminal::{Outcome, print_answer, wrapped};
 use weir_verify::{Rejection, Report};
+
+use crate::check;
+use crate::words::{list, plural};
 
 /// Check a certificate of `weir check --json` without believing the analysis
 #[derive(Debug, clap::Args)]
@@ -35,9 +39,11 @@ Examples:
   weir check system.toml --json | weir verify - --system system.toml
   weir verify proof.json --system system.toml
 
-The exit code is 0 if the certificate is valid and about the file that --system names, whatever it
-says of it, 1 if it is rejected, 2 if it is none, and 3 if it is valid but no file was named: then it
-may be about another system. docs/certificate.md tells what is checked.";
+The exit code is 0 if the certificate is valid and about the file that --system names, whatever it \
+says of it, 1 if it is rejected, 2 if it is none, and 3 if it is valid but no file was named: then \
+it may be about another system. What `weir check --json` prints around the certificate is held \
+against it and against the file; what was observed follows from neither, and makes the exit code 3. \
+docs/certificate.md tells what is checked.";
 
 /// Largest certificate that is read, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
@@ -66,15 +72,10 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         _ => arguments.certificate.display().to_string(),
     };
     let text = read(&arguments.certificate).wrap_err_with(|| format!("cannot read {name}"))?;
-    let mut report = weir_verify::verify(&text)
-        .into_diagnostic()
+    let named = arguments.system.as_deref().map(NamedSystem::new);
+    let named = named.transpose()?;
+    let report = judge(&text, named.as_ref())
         .wrap_err_with(|| format!("{name} is no certificate that can be verified"))?;
-    if let Some(path) = &arguments.system {
-        let system = weir_model::load(path)?;
-        let stated = weir_verify::description(&text).into_diagnostic()?;
-        let actual = serde_json::to_value(certificate::description(&system)).into_diagnostic()?;
-        report.rejections.extend(compare(&stated, &actual, path));
-    }
     let answer = Answer {
         verify: VERSION,
         valid: report.is_valid(),
@@ -85,9 +86,59 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     })?;
     Ok(match (report.is_valid(), &arguments.system) {
         (false, _) => Outcome::Bad,
-        (true, Some(_)) => Outcome::Good,
-        (true, None) => Outcome::Partial,
+        (true, Some(_)) if report.unchecked.is_empty() => Outcome::Good,
+        (true, _) => Outcome::Partial,
     })
+}
+
+/// The file that a certificate is to be about, and what this Weir says of it.
+struct NamedSystem<'a> {
+    path: &'a Path,
+    description: Value,
+    /// What `weir check` says of it, if anybody asked.
+    told: OnceCell<Value>,
+    system: System,
+}
+
+impl<'a> NamedSystem<'a> {
+    fn new(path: &'a Path) -> miette::Result<Self> {
+        let system = weir_model::load(path)?.with_threads()?;
+        let description = certificate::description(&system);
+        Ok(Self {
+            path,
+            description: serde_json::to_value(description).into_diagnostic()?,
+            told: OnceCell::new(),
+            system,
+        })
+    }
+
+    fn told(&self) -> miette::Result<&Value> {
+        if let Some(told) = self.told.get() {
+            return Ok(told);
+        }
+        let told = check::answer(&self.system)?;
+        Ok(self.told.get_or_init(|| told))
+    }
+}
+
+/// Checks the certificate in `text`, and what stands around it, also against the `named` file.
+fn judge(text: &[u8], named: Option<&NamedSystem>) -> miette::Result<Report> {
+    let mut report = weir_verify::verify(text).into_diagnostic()?;
+    let Some(named) = named else {
+        return Ok(report);
+    };
+    let stated = weir_verify::description(text).into_diagnostic()?;
+    let different = compare(&stated, &named.description, named.path);
+    report.rejections.extend(different);
+    let answer: Value = serde_json::from_slice(text).into_diagnostic()?;
+    // An answer about another system needs no further comparison.
+    if report.is_valid() && answer["certificate"].is_object() {
+        let different = compare_answers(&answer, named.told()?, named.path);
+        report.rejections.extend(different);
+        // What was seen of a system is not in its file.
+        report.unchecked.retain(|key| key == OBSERVED);
+    }
+    Ok(report)
 }
 
 fn read(path: &Path) -> miette::Result<Vec<u8>> {
@@ -131,6 +182,26 @@ fn compare(stated: &Value, actual: &Value, path: &Path) -> Option<Rejection> {
     })
 }
 
+/// The key of an answer with what was seen of the system as it ran.
+const OBSERVED: &str = "observed";
+
+/// What `answer` says that `weir check` does not say of the file at `path`.
+fn compare_answers(answer: &Value, told: &Value, path: &Path) -> Vec<Rejection> {
+    let keys = answer.as_object().into_iter().flatten();
+    let others = keys.filter(|(key, _)| !["certificate", OBSERVED].contains(&key.as_str()));
+    let none = &Value::Null;
+    let different = others.filter_map(|(key, value)| {
+        let told = told.get(key).unwrap_or(none);
+        // Both ways: a key that only one of them has counts, too.
+        first_difference(value, told, key).or_else(|| first_difference(told, value, key))
+    });
+    let of_place = |place| Rejection {
+        place: format!("beside the certificate, {place}"),
+        what: format!("not what weir check says of {}", path.display()),
+    };
+    different.map(of_place).collect()
+}
+
 /// Key of the first value that differs.
 fn first_difference(stated: &Value, actual: &Value, place: &str) -> Option<String> {
     match (stated, actual) {
@@ -153,41 +224,175 @@ fn first_difference(stated: &Value, actual: &Value, place: &str) -> Option<Strin
 }
 
 fn summary(report: &Report, system: Option<&Path>) -> String {
-    let mut text = String::new();
-    // Writing into a string cannot fail.
-    let _ = if report.is_valid() && system.is_none() {
-        write!(
-            text,
-            "valid, of an unnamed system: what the certificate describes as `{}` is {}",
-            report.name, report.verdict
-        )
-    } else if report.is_valid() {
-        write!(text, "valid: `{}` is {}", report.name, report.verdict)
-    } else {
-        write!(
-            text,
-            "rejected: the certificate of `{}` claims what is not so",
-            report.name
-        )
-    };
-    let _ = write!(
-        text,
-        "\nchecked {} units, {} fixed points",
-        report.units, report.fixed_points
-    );
-    let _ = match system {
-        Some(path) => write!(text, " and the description against {}", path.display()),
-        None => write!(
-            text,
-            "\nfor the system file with SHA-256 {}: --system FILE compares the two",
-            report.sha256
+    let Report { name, verdict, .. } = report;
+    let found = match (report.is_valid(), system) {
+        (true, None) => format!(
+            "valid, of an unnamed system: what the certificate describes as `{name}` is {verdict}"
         ),
+        (true, Some(_)) => format!("valid: `{name}` is {verdict}"),
+        (false, _) => format!("rejected: the certificate of `{name}` claims what is not so"),
     };
+    let units = plural(report.units, "unit");
+    let points = plural(report.fixed_points, "fixed point");
+    let mut checked = format!("checked {units}, {points}");
+    let mut lines = vec![found];
+    match system {
+        Some(path) => checked += &format!(" and the description against {}", path.display()),
+        None => lines.push(format!(
+            "for the system file with SHA-256 {}: --system FILE compares the two",
+            report.sha256
+        )),
+    }
+    lines.insert(1, checked);
+    let mut lines: Vec<String> = lines.iter().map(|line| wrapped(line, "", "  ")).collect();
+    if report.is_valid() && !report.unchecked.is_empty() {
+        let text = format!(
+            "not checked, since it does not follow from the certificate{}: {}",
+            match system {
+                Some(_) => " nor from the file",
+                None => "",
+            },
+            list(&report.unchecked)
+        );
+        lines.push(wrapped(&text, "", "  "));
+    }
     for rejection in report.rejections.iter().take(MOST_SHOWN) {
-        let _ = write!(text, "\n  {}: {}", rejection.place, rejection.what);
+        let text = format!("{}: {}", rejection.place, rejection.what);
+        lines.push(wrapped(&text, "  ", "    "));
     }
     if let Some(more) = report.rejections.len().checked_sub(MOST_SHOWN + 1) {
-        let _ = write!(text, "\n  and {} more (--json shows all)", more + 1);
+        lines.push(format!("  and {} more (--json shows all)", more + 1));
     }
-    text
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every place in `value`, as keys and indices from the root.
+    fn places(value: &Value, here: &str, all: &mut Vec<String>) {
+        let each: Vec<(String, &Value)> = match value {
+            Value::Object(of) => of.iter().map(|(key, value)| (key.clone(), value)).collect(),
+            Value::Array(of) => (0..).map(|at: usize| at.to_string()).zip(of).collect(),
+            _ => Vec::new(),
+        };
+        for (key, value) in each {
+            let place = format!("{here}/{key}");
+            places(value, &place, all);
+            all.push(place);
+        }
+    }
+
+    /// The changes that are tried at a place: another value of its type, none, or nothing.
+    fn changed(value: &Value) -> Vec<Value> {
+        let mut all = match value {
+            Value::Number(of) if of.is_u64() => {
+                let of = of.as_u64().unwrap();
+                vec![(of + 1).into(), of.saturating_sub(1).into(), 0.into()]
+            }
+            Value::Number(of) => vec![(of.as_f64().unwrap() + 1.0).into()],
+            Value::String(of) => vec![format!("{of}x").into(), "guaranteed".into(), "ok".into()],
+            Value::Bool(of) => vec![(!of).into()],
+            Value::Null => vec![1.into(), "x".into()],
+            Value::Array(of) => {
+                let (mut shorter, mut longer) = (of.clone(), of.clone());
+                shorter.pop();
+                longer.extend(of.last().cloned());
+                let reversed: Vec<Value> = of.iter().rev().cloned().collect();
+                vec![shorter.into(), longer.into(), reversed.into()]
+            }
+            Value::Object(of) => {
+                let mut more = of.clone();
+                more.insert("more".to_owned(), 1.into());
+                vec![more.into()]
+            }
+        };
+        all.push(Value::Null);
+        all.retain(|other| other != value);
+        all
+    }
+
+    /// What a reader takes from an answer: all but the windows that show the responses.
+    fn claims(answer: &Value) -> Value {
+        let mut claims = answer.clone();
+        let certificate = &mut claims["certificate"];
+        certificate["latencies"] = Value::Null;
+        for row in certificate["rows"].as_array_mut().into_iter().flatten() {
+            if let Some(bound) = row.pointer_mut("/outcome/bound") {
+                for key in ["busy_window", "jobs", "start_delay"] {
+                    bound[key] = Value::Null;
+                }
+            }
+        }
+        // Rows stand in any order, and a missing key is the same as null.
+        if let Some(rows) = claims["certificate"]["rows"].as_array_mut() {
+            rows.sort_by_key(|row| row["unit"].to_string());
+        }
+        claims
+    }
+
+    fn without_nulls(value: &Value) -> Value {
+        match value {
+            Value::Object(of) => of
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key.clone(), without_nulls(value)))
+                .collect(),
+            Value::Array(of) => of.iter().map(without_nulls).collect(),
+            other => other.clone(),
+        }
+    }
+
+    #[test]
+    fn whatever_is_changed_is_refused_or_changes_nothing_that_is_claimed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let node = root.join("crates/cli/tests/data/node.toml");
+        let examples = ["flight-controller", "network-node"];
+        let examples = examples.map(|name| root.join(format!("examples/{name}/system.toml")));
+        for path in examples.iter().chain([&node]) {
+            let named = NamedSystem::new(path).unwrap();
+            let mut whole = check::answer(&named.system).unwrap();
+            let text = whole.to_string();
+            let report = judge(text.as_bytes(), Some(&named)).unwrap();
+            assert!(
+                report.is_valid() && report.unchecked.is_empty(),
+                "{report:?}"
+            );
+            let claimed = without_nulls(&claims(&whole));
+            let mut all = Vec::new();
+            places(&whole, "", &mut all);
+            let mut accepted = 0;
+            for place in &all {
+                let before = whole.pointer(place).unwrap().clone();
+                for other in changed(&before) {
+                    *whole.pointer_mut(place).unwrap() = other.clone();
+                    let text = whole.to_string();
+                    let report = judge(text.as_bytes(), Some(&named));
+                    let is_whole =
+                        |report: Report| report.is_valid() && report.unchecked.is_empty();
+                    if report.is_ok_and(is_whole) {
+                        accepted += 1;
+                        // A part that is left out claims nothing.
+                        let is_left_out = other.is_null() && place.matches('/').count() == 1;
+                        let same = without_nulls(&claims(&whole)) == claimed;
+                        assert!(same || is_left_out, "{place}: {before} became {other}");
+                    }
+                }
+                *whole.pointer_mut(place).unwrap() = before;
+            }
+            assert!(accepted < all.len(), "{accepted} of {}", all.len());
+        }
+    }
+
+    #[test]
+    fn what_was_observed_follows_from_no_file() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/node.toml");
+        let named = NamedSystem::new(&path).unwrap();
+        let mut whole = check::answer(&named.system).unwrap();
+        whole["observed"] = serde_json::json!({ "exceeded": [] });
+        let report = judge(whole.to_string().as_bytes(), Some(&named)).unwrap();
+        assert!(report.is_valid(), "{report:?}");
+        assert_eq!(report.unchecked, [OBSERVED]);
+    }
 }

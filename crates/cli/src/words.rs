@@ -27,7 +27,7 @@ pub(crate) fn title(system: &System) -> String {
 
 /// Formats a number of things: `1 source`, `2 sources`.
 pub(crate) fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    weir_report::plural(count as u64, what)
 }
 
 /// Joins names: `a, b and c`, or `a, b, c and 7 more`.

@@ -71,6 +71,65 @@ fn a_missed_deadline_is_told_with_what_it_can_take() {
 }
 
 #[test]
+fn a_failed_check_says_where_to_begin() {
+    let changes: [(&[_], &str); 5] = [
+        (
+            &[("deadline = \"2ms\"", "deadline = \"501us\"")],
+            "The largest part of it: control itself, 500 µs of",
+        ),
+        (
+            &[
+                ("deadline = \"2ms\"", "deadline = \"120us\""),
+                ("wcet = \"500us\"", "wcet = \"40us\""),
+            ],
+            "The largest part of it: interrupts of encoder, 128 µs of 198 µs.",
+        ),
+        (
+            &[("wcet = \"500us\"", "wcet = \"1990us\"")],
+            "The largest part of it: control itself, 99.5 % of the processor.",
+        ),
+        (
+            &[("deadline = \"20ms\"", "deadline = \"1ms\"")],
+            "The largest part of it: the wait for the limit, 16.6 ms of 19 ms.",
+        ),
+        (
+            &[(BUTTON_LIMIT, "")],
+            "system.toml looks for limits with which every deadline holds.",
+        ),
+    ];
+    for (changes, says) in changes {
+        let printed = check(node(changes), &[]);
+        assert_eq!(printed.code, Some(1));
+        let text = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(says), "`{says}` in\n{}", printed.out);
+        assert!(text.contains("weir tune"), "{}", printed.out);
+    }
+    assert!(!check(node(&[]), &[]).out.contains("weir tune"));
+    let unknown = node(&[(BUTTON_LIMIT, "")]);
+    let rates = unknown.lines().filter(|line| !line.starts_with("rate = "));
+    let unknown: Vec<&str> = rates.collect();
+    let printed = check(unknown.join("\n"), &[]);
+    assert!(
+        printed.out.contains("State what a healthy source does"),
+        "{}",
+        printed.out
+    );
+}
+
+#[test]
+fn the_largest_part_is_in_json_where_a_deadline_is_missed() {
+    let changes = [("deadline = \"2ms\"", "deadline = \"501us\"")];
+    let (json, _) = json(&node(&changes));
+    let part = &one(&json["rows"], "name", "control")["largest_part"];
+    assert_eq!(
+        (&part["kind"], &part["cycles"]),
+        (&"own".into(), &8000.into())
+    );
+    assert!(part["of_cycles"].as_u64() > Some(8000), "{part}");
+    assert!(one(&json["rows"], "name", "monitor")["largest_part"].is_null());
+}
+
+#[test]
 fn the_unlimited_source_that_starves_is_named() {
     let printed = check(node(&[(BUTTON_LIMIT, "")]), &[]);
     assert_eq!(
@@ -237,6 +296,8 @@ fn assumptions_tell_stated_from_measured_and_default() {
         "boards/atmega128/costs.toml",
         "stated by every source",
         "at most 3.75 µs (60 cycles): declared",
+        "between two interrupts one instruction of the interrupted program runs, whichever it is, \
+         for at most 250 ns (4 cycles): it counts as the ready task's",
         "a switch of tasks costs 0 cycles: not stated",
         "take turns, none shorter than 10 ms unless its work ends",
         "tasks do not suspend themselves",
@@ -294,6 +355,7 @@ fn json_has_the_documented_keys_and_the_printed_numbers() {
     assert_eq!(json["check"], 1);
     assert_eq!(json["system"]["clock_hz"], 16_000_000);
     assert_eq!(json["verdict"], "guaranteed");
+    assert_eq!(json["assumptions"]["instruction_between"], 4);
     let control = one(&json["rows"], "name", "control");
     assert_eq!(control["kind"], "task");
     assert_eq!(control["cost_cycles"], 8000);
@@ -568,4 +630,49 @@ fn costs_of_another_compiler_than_this_machines_are_warned_of() {
             assert!(!is_warned || printed.err.contains("this machine has avr-gcc 7.3.0"));
         }
     }
+}
+
+/// The kernel's threads are rows, and a deadline below what they release is refused.
+#[test]
+fn a_file_for_linux_has_the_kernels_threads() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
+    let printed = check_file(&path, &[]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    for row in ["threads of eth0", "last tick of eth0", "SCHED_DEADLINE"] {
+        assert!(printed.out.contains(row), "{row}: {}", printed.out);
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let changed = folder.path().join("system.toml");
+    for (from, to, says) in [
+        ("mode = \"native\"", "mode = \"exact\"", None),
+        ("urgency = 80", "urgency = 50", None),
+        (
+            "backlog = 32",
+            "backlog = 32\nperiod = \"1s\"\nwcet = \"1ms\"\ndeadline = \"1s\"",
+            None,
+        ),
+        (
+            "rate = \"200Hz\"",
+            "rate = \"200Hz\"\ndeadline = \"5ms\"",
+            Some("no bound is known for the deadline of the flow `requests`"),
+        ),
+    ] {
+        std::fs::write(&changed, text.replacen(from, to, 1)).unwrap();
+        let printed = check_file(&changed, &[]);
+        match says {
+            None => assert_ne!(printed.code, Some(2), "{to}: {}", printed.err),
+            Some(says) => {
+                assert_eq!(printed.code, Some(2), "{to}: {}", printed.out);
+                let told = printed.err.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(told.replace("│ ", "").contains(says), "{told}");
+            }
+        }
+    }
+    let exposed = text
+        .replacen("mode = \"native\"", "mode = \"exact\"", 1)
+        .replacen("urgency = 80", "urgency = 50", 1);
+    std::fs::write(&changed, exposed).unwrap();
+    let printed = check_file(&changed, &[]);
+    assert_eq!(printed.code, Some(2), "{}", printed.out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the README shows of `weir check` and `weir simulate` is what they print, and the source
-//! that it shows is the example's.
+//! What docs/start.md shows of `weir check` and `weir simulate` is what they print, and the source
+//! that it shows is the example's. Every block of README.md is of a kind that a test runs.
 mod common;
 
 use std::path::Path;
@@ -16,17 +16,20 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What stands in the README between a line that is `begin` and the end of its block.
+/// The page that shows a first system.
+const PAGE: &str = "docs/start.md";
+
+/// What stands on the page between a line that is `begin` and the end of its block.
 fn block(begin: &str) -> String {
-    let readme = text("README.md");
-    let (_, rest) = readme
+    let page = text(PAGE);
+    let (_, rest) = page
         .split_once(&format!("```{begin}\n"))
-        .unwrap_or_else(|| panic!("README.md has no block that begins with {begin:?}"));
+        .unwrap_or_else(|| panic!("{PAGE} has no block that begins with {begin:?}"));
     let (block, _) = rest.split_once("\n```").expect("a block that ends");
     block.to_owned()
 }
 
-/// The README shows the lines of what a command prints in their order; what it leaves out is a line
+/// The page shows the lines of what a command prints in their order; what it leaves out is a line
 /// of `…`.
 fn shows(command: &str) {
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
@@ -36,24 +39,51 @@ fn shows(command: &str) {
     for line in shown.lines().filter(|line| *line != "…") {
         assert!(
             lines.any(|printed| printed == line),
-            "README.md shows\n{line}\nand {command} prints\n{printed}"
+            "{PAGE} shows\n{line}\nand {command} prints\n{printed}"
         );
     }
 }
 
 #[test]
-fn the_readme_shows_what_check_prints() {
+fn the_page_shows_what_check_prints() {
     shows("weir check examples/motor-controller/system.toml");
 }
 
 #[test]
-fn the_readme_shows_what_simulate_prints() {
+fn the_page_shows_what_simulate_prints() {
     shows("weir simulate examples/network-node/system.toml --flood telemetry=30kHz");
 }
 
 #[test]
-fn the_readme_shows_a_source_of_the_example() {
+fn the_page_shows_a_source_of_the_example() {
     let shown = block("toml");
     let system = text("examples/motor-controller/system.toml");
     assert!(system.contains(&shown), "{shown}");
+}
+
+/// scripts/fresh.sh runs the two commands, and scripts/test-examples.sh compiles the C, runs the
+/// commands after it, and those of the table.
+#[test]
+fn every_block_of_the_readme_is_run_by_a_test() {
+    let readme = text("README.md");
+    let kinds: Vec<&str> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("```"))
+        .step_by(2)
+        .collect();
+    assert_eq!(kinds, ["", "c", "sh"]);
+    let two: Vec<&str> = readme
+        .split_once("## See it")
+        .and_then(|(_, rest)| rest.split("```").nth(1))
+        .expect("a block")
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+        .collect();
+    assert_eq!(two, ["make demo", "make test"]);
+}
+
+#[test]
+fn the_readme_is_short() {
+    assert!(text("README.md").chars().count() <= 7_000);
 }

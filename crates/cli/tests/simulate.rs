@@ -390,11 +390,55 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_request_that_was_never_served_is_one_of_those_that_should_have_been() {
+    let text = r#"schema = 1
+[cpu]
+board = "atmega128"
+clock = "4MHz"
+[[source]]
+name = "long"
+vector = "INT0"
+handler = "9ms"
+max_work = 1
+rate = { expected = "10Hz", worst = "10Hz" }
+[[source]]
+name = "short"
+vector = "INT1"
+handler = "9us"
+max_work = 1
+deadline = "1ms"
+rate = { expected = "10Hz", worst = "10Hz" }
+"#;
+    let said = verdict(&simulate(text, &["--duration", "5ms"]));
+    assert!(said.contains("short misses 1 of 1 deadline"), "{said}");
+}
+
+#[test]
+fn patterns_are_rounded_for_people_and_exact_in_json() {
+    let flood = "encoder=mmpp:14.925373134328359kHz:burst=50:gap=100.0001234\u{b5}s";
+    let arguments = ["--flood", flood, "--duration", "10ms"];
+    let text = simulate_file(&example("motor-controller"), &arguments).out;
+    assert!(
+        text.contains("encoder at mmpp:14.93kHz:burst=50:gap=100µs"),
+        "{text}"
+    );
+    let exact = json(&simulate_file(
+        &example("motor-controller"),
+        &[&arguments[..], &["--json"]].concat(),
+    ));
+    let exact = exact["arrivals"].to_string();
+    assert!(
+        exact.contains("mmpp:14.925373134328359kHz:burst=50:gap=1600cycles"),
+        "{exact}"
+    );
+}
+
+#[test]
 fn pictures_and_timelines_are_written() {
     let folder = TempDir::new().unwrap();
     let (plot, trace) = (
-        folder.path().join("new/out.svg"),
-        folder.path().join("new/out.perfetto"),
+        folder.path().join("out.svg"),
+        folder.path().join("out.perfetto"),
     );
     let write = || {
         let printed = run(weir()
@@ -424,10 +468,7 @@ fn pictures_and_timelines_are_written() {
     assert!(timeline.len() > 10_000);
     // The same again, in the place of the old ones.
     assert!(write() == (svg, timeline));
-    assert_eq!(
-        names(&folder.path().join("new")),
-        ["out.perfetto", "out.svg"]
-    );
+    assert_eq!(names(folder.path()), ["out.perfetto", "out.svg"]);
 }
 
 #[test]
@@ -469,7 +510,8 @@ fn a_full_device_is_said() {
 fn a_timeline_that_finds_no_room_leaves_what_was_there() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out.perfetto");
-    std::fs::write(&out, "what was there").unwrap();
+    let before = b"\nweir simulate";
+    std::fs::write(&out, before).unwrap();
     let mut command = assert_cmd::Command::new("sh");
     command
         .args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"])
@@ -481,7 +523,7 @@ fn a_timeline_that_finds_no_room_leaves_what_was_there() {
     let said = refused(&run(&mut command));
     assert!(said.starts_with("cannot write "), "{said}");
     assert_eq!(names(folder.path()), ["out.perfetto"]);
-    assert_eq!(std::fs::read_to_string(&out).unwrap(), "what was there");
+    assert_eq!(std::fs::read(&out).unwrap(), before);
 }
 
 #[test]

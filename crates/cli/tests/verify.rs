@@ -104,7 +104,45 @@ fn a_smaller_response_is_rejected_with_its_place() {
     );
     let json: Value = serde_json::from_str(&proof.verify(&["--json"]).out).unwrap();
     assert_eq!(json["valid"], false);
-    assert_eq!(json["rejections"].as_array().unwrap().len(), 1);
+    // The row around the certificate says another number, too.
+    assert_eq!(json["rejections"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_row_around_the_certificate_says_what_the_certificate_shows() {
+    for (key, value) in [
+        ("response_cycles", 1.into()),
+        ("deadline_cycles", 9_000_000.into()),
+        ("name", Value::from("another")),
+        ("state", "missed".into()),
+    ] {
+        let mut proof = Proof::of_node();
+        let row = proof.json["rows"]
+            .as_array_mut()
+            .unwrap()
+            .last_mut()
+            .unwrap();
+        row[key] = value;
+        let printed = proof.verify(&[]);
+        assert_eq!(printed.code, Some(1), "{key}: {}", printed.out);
+        assert!(
+            printed.out.contains("beside the certificate, rows["),
+            "{}",
+            printed.out
+        );
+    }
+    let mut proof = Proof::of_node();
+    proof.json["sentence"] = "guaranteed: everything".into();
+    let printed = proof.verify(&[]);
+    assert_eq!(printed.code, Some(3));
+    assert!(printed.out.contains("not checked") && printed.out.contains("sentence"));
+    let printed = proof.verify(&["--system", "system.toml"]);
+    assert_eq!(printed.code, Some(1));
+    assert!(
+        printed.out.contains("beside the certificate, sentence"),
+        "{}",
+        printed.out
+    );
 }
 
 #[test]
@@ -120,6 +158,7 @@ fn another_file_and_another_description_are_rejected() {
     // Nothing of what is claimed depends on the clock, so only the file can tell.
     std::fs::write(&file, text).unwrap();
     proof.certificate()["system"]["cpu"]["clock_hz"] = 7.into();
+    proof.json = proof.certificate().clone();
     assert_eq!(proof.verify(&[]).code, Some(3));
     let printed = proof.verify(&["--system", "system.toml"]);
     assert_eq!(printed.code, Some(1));

@@ -59,10 +59,31 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
             "generate",
             "run",
             "linux",
-            "reproduce"
+            "reproduce",
+            "help"
         ],
         "{help}"
     );
+}
+
+#[test]
+fn help_of_a_command_is_what_the_command_says_of_itself() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    put_program(folder.path(), "weir-linux", "printf '<%s>' \"$@\"");
+    let said = |arguments: &[&str]| {
+        let output = weir_in(folder.path()).args(arguments).assert().success();
+        text(&output.get_output().stdout)
+    };
+    for command in ["check", "tune", "verify", "simulate", "sweep", "generate"] {
+        let help = said(&["help", command]);
+        assert!(help.contains("Usage:"), "{help}");
+        assert_eq!(help, said(&[command, "--help"]));
+    }
+    assert_eq!(said(&["help"]), said(&["--help"]));
+    assert_eq!(said(&["help", "linux", "plan"]), "<plan><--help>");
+    let unknown = weir_in(folder.path()).args(["help", "chekc"]).assert();
+    unknown.code(2);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::fmt::{self, Write};
 use weir_model::{Policy, Rate, Source, Timing};
 use weir_report::{rate, time};
 
+use crate::MARKER;
 use crate::c_text::{c_string, call, comment, definition};
-use crate::output::MARKER;
 use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
 use weir_target::Flavour;
 

@@ -5,6 +5,7 @@ use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use clap::CommandFactory as _;
 
 const FIRMWARE: &str = r#"
 #include <avr/interrupt.h>
@@ -144,6 +145,53 @@ fn results_are_written_and_the_claims_are_shown() {
         [] as [&Path; 0],
         "left behind"
     );
+}
+
+#[test]
+fn results_take_the_place_of_earlier_ones_and_of_nothing_else() {
+    let root = repository(EXPERIMENT);
+    let results = root.path().join("results/none");
+    let reproduce = |more: &[&str], code: i32| {
+        let arguments = [&["none/small"], more].concat();
+        said(&reproduce(root.path(), &arguments).assert().code(code))
+    };
+    reproduce(&[], 0);
+    reproduce(&[], 0);
+    for name in ["small.json", "small.svg"] {
+        std::fs::write(results.join(name), "of great value").unwrap();
+        let text = reproduce(&[], 2);
+        assert!(text.contains("Weir did not write it"), "{text}");
+        assert_eq!(
+            std::fs::read(results.join(name)).unwrap(),
+            b"of great value"
+        );
+        reproduce(&["--force"], 0);
+    }
+    let text = reproduce(&["--out", "no/such"], 2);
+    assert!(text.contains("the folder no does not exist"), "{text}");
+    assert!(!root.path().join("no").exists());
+    let text = reproduce(&["--out", "core/../experiments/none/small.toml"], 2);
+    assert!(text.contains("it is no folder"), "{text}");
+}
+
+/// A new option that takes a path belongs in one of these lists, and with what it writes into the
+/// tests.
+#[test]
+fn every_option_that_takes_a_path_is_an_input_or_obeys_the_rule_for_outputs() {
+    let (inputs, outputs) = (["run firmware", "reproduce root"], ["reproduce out"]);
+    let commands = weir_lab::commands::Cli::command();
+    let path = std::any::TypeId::of::<std::path::PathBuf>();
+    let paths = commands.get_subcommands().flat_map(|command| {
+        let paths = command
+            .get_arguments()
+            .filter(|of| of.get_value_parser().type_id() == path);
+        paths.map(move |of| format!("{} {}", command.get_name(), of.get_id()))
+    });
+    let mut paths: Vec<String> = paths.collect();
+    let mut known = [&inputs[..], &outputs].concat();
+    paths.sort();
+    known.sort_unstable();
+    assert_eq!(paths, known);
 }
 
 #[test]

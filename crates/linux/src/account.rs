@@ -41,7 +41,7 @@ use overload::{LoadSample, Watch};
 use people::People;
 use programs::{AccountPrograms, Counters};
 pub use report::{
-    AccountReport, Cgroup, Cpu, EndedProcesses, InterruptTime, KernelThread, Process,
+    AccountReport, Cgroup, Cpu, EndedProcesses, FlowReport, InterruptTime, KernelThread, Process,
 };
 use workers::Crew;
 

@@ -7,16 +7,18 @@ use miette::IntoDiagnostic as _;
 use weir_model::LinuxMode;
 use weir_report::terminal::Outcome;
 
-use crate::machine::{Lacks, Machine};
+use crate::machine::{Capability, Lacks, Machine, listed};
 use crate::settings::journal;
 use crate::system::Node;
 
 pub mod inspect;
+pub mod install;
 pub mod plan;
 pub mod run;
 pub mod status;
 pub mod stop;
 pub mod top;
+pub mod uninstall;
 
 /// Gives interrupts on a Linux machine the urgency of the processes that they are for.
 #[derive(Debug, Parser)]
@@ -26,8 +28,7 @@ pub mod top;
     version,
     max_term_width = 100,
     after_help = "`weir linux COMMAND --help` explains a command; docs/linux.md explains the modes and what each costs.",
-    arg_required_else_help = true,
-    disable_help_subcommand = true
+    arg_required_else_help = true
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -37,11 +38,13 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Inspect(inspect::Args),
+    Install(install::Args),
     Plan(plan::Args),
     Run(run::Args),
     Status(status::Args),
     Stop(stop::Args),
     Top(top::Args),
+    Uninstall(uninstall::Args),
 }
 
 impl Cli {
@@ -52,11 +55,13 @@ impl Cli {
     pub fn execute(self) -> miette::Result<Outcome> {
         match self.command {
             Command::Inspect(arguments) => inspect::execute(&arguments),
+            Command::Install(arguments) => install::execute(&arguments),
             Command::Plan(arguments) => plan::execute(&arguments),
             Command::Run(arguments) => run::execute(&arguments),
             Command::Status(arguments) => status::execute(&arguments),
             Command::Stop(arguments) => stop::execute(&arguments),
             Command::Top(arguments) => top::execute(&arguments),
+            Command::Uninstall(arguments) => uninstall::execute(&arguments),
         }
     }
 }
@@ -121,6 +126,20 @@ fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     }
 }
 
+/// Fails with `help` if this process lacks one of the capabilities without which `what` is not
+/// seen. The kernel's own message would not name them.
+fn able_to_see(what: &str, needed: &[Capability], help: &str) -> miette::Result<()> {
+    let missing = Capability::lacking(needed).into_diagnostic()?;
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(miette::miette!(
+        help = help.to_owned(),
+        "{what} cannot be seen: only root may, or a process with {}",
+        listed(&missing)
+    ))
+}
+
 /// Longest path of a control group that tables show whole, in characters.
 const CGROUP: usize = 32;
 
@@ -137,9 +156,23 @@ fn end_of(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use weir_report::terminal::broken_by_hand;
 
     #[test]
     fn the_commands_are_well_formed() {
         super::Cli::command().debug_assert();
+    }
+
+    /// A paragraph of help is one line, which the terminal breaks.
+    #[test]
+    fn no_help_is_broken_by_hand() {
+        let all = super::Cli::command();
+        for command in all.get_subcommands().chain([&all]) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
+            for help in texts.into_iter().chain(arguments).flatten() {
+                assert_eq!(broken_by_hand(&help.to_string()), None);
+            }
+        }
     }
 }

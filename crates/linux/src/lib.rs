@@ -5,6 +5,7 @@ pub mod account;
 pub mod commands;
 pub mod draft;
 pub mod exact;
+pub mod install;
 pub mod instance;
 mod iterator;
 pub mod machine;

@@ -41,6 +41,22 @@ impl Capability {
         }
     }
 
+    /// Those of `needed` that this process lacks.
+    ///
+    /// # Errors
+    /// Fails when /proc cannot be read.
+    pub fn lacking(needed: &[Self]) -> io::Result<Vec<Self>> {
+        let status = Process::myself().and_then(|own| own.status());
+        let own = status.map_err(io::Error::other)?.capeff;
+        Ok(Self::not_in(needed, own))
+    }
+
+    /// Those of `needed` that are not among `capabilities`, a bit each.
+    fn not_in(needed: &[Self], capabilities: u64) -> Vec<Self> {
+        let lacks = |of: &&Self| capabilities & (1 << of.number()) == 0;
+        needed.iter().filter(lacks).copied().collect()
+    }
+
     /// Capabilities that a run of `node` needs.
     #[must_use]
     pub fn needed_for(node: &Node) -> &'static [Self] {
@@ -183,7 +199,9 @@ pub enum Lack {
     },
 }
 
-fn listed(capabilities: &[Capability]) -> String {
+/// Their names, with commas.
+#[must_use]
+pub fn listed(capabilities: &[Capability]) -> String {
     let names: Vec<String> = capabilities.iter().map(Capability::to_string).collect();
     names.join(", ")
 }
@@ -242,11 +260,7 @@ impl Machine {
             let what = what.clone();
             lacks.push(Lack::Btf { what });
         }
-        let missing: Vec<Capability> = Capability::needed_for(node)
-            .iter()
-            .copied()
-            .filter(|capability| self.capabilities & (1 << capability.number()) == 0)
-            .collect();
+        let missing = Capability::not_in(Capability::needed_for(node), self.capabilities);
         if !missing.is_empty() {
             lacks.push(Lack::Capabilities { missing, what });
         }

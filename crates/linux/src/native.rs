@@ -11,7 +11,10 @@
 //! to it: with a higher urgency it would take time from every less urgent process of the machine,
 //! at any rate of packets for anybody (decision 0016). It gets the urgency of the most urgent
 //! receiver only where Weir itself moves the stack's work to other CPUs as softirq
-//! ([`Device::spread`]).
+//! ([`Device::spread`]), and where the file wants no threads ([`TopHalf::Interrupt`]): there it
+//! takes an interface's own packets in an overload.
+//!
+//! [`TopHalf::Interrupt`]: weir_model::TopHalf::Interrupt
 //!
 //! Deferral bounds the interrupts, which precede everything. On PREEMPT_RT its timer is the work of
 //! a thread (ktimers), which gets that urgency, too: otherwise any real-time process that does not
@@ -194,8 +197,9 @@ fn receive_buffer(bytes: u32) -> (Setting, Value) {
 
 impl Native {
     /// Creates the mode for `devices`. The urgency of the most urgent receiver of all, at least 1,
-    /// is also given to the threads of timers if a device defers interrupts, and to ksoftirqd and
-    /// the CPUs' backlog if the work of a device is spread over CPUs.
+    /// is also given to the threads of timers if a device defers interrupts, to ksoftirqd and the
+    /// CPUs' backlog if the work of a device is spread over CPUs, and to ksoftirqd if a device has
+    /// no threads.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
         let softirq = devices
@@ -262,7 +266,7 @@ impl Native {
                     scheduled,
                 });
             };
-            if !threads.iter().any(is_napi) {
+            if device.has_threads() && !threads.iter().any(is_napi) {
                 match (device.follows, &own) {
                     (Some(most), _) => expected(Threads::All, Scheduling::Following(most)),
                     (None, None) => expected(Threads::All, Scheduling::By(device.policy(1))),
@@ -325,7 +329,7 @@ impl Native {
                 device::settings(device, &mut report.notes).map_err(JournalError::Setting)?;
             set(journal, &mut report, wanted)?;
             let threads = device.threads().map_err(JournalError::Setting)?;
-            if !threads.iter().any(is_napi) {
+            if device.has_threads() && !threads.iter().any(is_napi) {
                 report
                     .notes
                     .push(Note::NoThread(device.interface.name.clone()));
@@ -362,9 +366,11 @@ impl Native {
     /// Whether a thread with this work handles soft interrupts that the devices wait for.
     fn is_softirq(&self, work: &Work) -> bool {
         match work {
-            Work::SoftIrq { .. } | Work::Backlog { .. } => {
-                self.devices.iter().any(|device| device.spread.is_some())
+            Work::SoftIrq { .. } => {
+                let waits = |device: &Device| device.spread.is_some() || !device.has_threads();
+                self.devices.iter().any(waits)
             }
+            Work::Backlog { .. } => self.devices.iter().any(|device| device.spread.is_some()),
             Work::Timers { .. } => self.devices.iter().any(|device| device.deferral.is_some()),
             Work::Napi { .. } | Work::Irq { .. } | Work::CpuMap { .. } => false,
         }
@@ -578,5 +584,8 @@ mod tests {
         assert_eq!(of(None, None), [false, false, false, false]);
         assert_eq!(of(some, None), [false, false, true, false]);
         assert_eq!(of(None, Some("0-1")), [true, true, false, false]);
+        let native = Native::new(vec![device(70, Some(TopHalf::Interrupt))]);
+        let is_softirq = |name| native.is_softirq(&Work::of(name).unwrap());
+        assert!(is_softirq("ksoftirqd/0") && !is_softirq("backlog_napi/0"));
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use weir_model::LinuxMode;
 
 use crate::account::DemuxCounts;
-use crate::receivers::{Follower, ReceiverTable, TableChange};
+use crate::receivers::{Follower, Options, ReceiverTable, TableChange};
 use crate::settings::Journal;
 use crate::system::Node;
 
@@ -105,7 +105,7 @@ impl RunParts {
         let follower = match node.linux.mode {
             LinuxMode::Native if accounting.is_none() => None,
             LinuxMode::Native | LinuxMode::Predicted | LinuxMode::Exact => {
-                Some(Follower::start(node.rules(), node.following()).into_diagnostic()?)
+                Some(Follower::start(node.rules(), Options::default()).into_diagnostic()?)
             }
         };
         // The settings are first: one of them creates the threads that the other parts need.

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_model::{LinuxMode, Protocol};
+use weir_model::{LONGEST_TICK, LinuxMode, Protocol, TopHalf};
 
 use crate::exact::assign;
 use crate::native::{Device, Native, NativeReport, Threads, cap_timer};
@@ -142,9 +142,35 @@ impl RunPlan {
                 .map(|interface| Share::of(node, interface, tick, ring(node, interface)))
                 .collect(),
             notes: report.notes.iter().map(ToString::to_string).collect(),
-            remarks: node.remarks.clone(),
+            remarks: node
+                .remarks
+                .iter()
+                .cloned()
+                .chain(tick_remark(node, tick))
+                .collect(),
         })
     }
+}
+
+/// What a cap's tick says about the answer of `weir check`, if that took a shorter one.
+fn tick_remark(node: &Node, tick: Duration) -> Option<String> {
+    let is_capped = matches!(node.linux.top_half, Some(TopHalf::Cap { .. }));
+    let assumed = match node.linux.tick {
+        _ if node.linux.cap_timer => Duration::ZERO,
+        Some(stated) => stated,
+        None => LONGEST_TICK,
+    };
+    (is_capped && tick > assumed).then(|| {
+        format!(
+            "a cap ends at a tick of {tick:?} on this machine, and `weir check` took {assumed:?}: state `tick = \"{}us\"` in [linux]{}",
+            tick.as_micros(),
+            if node.linux.cap_timer {
+                ", and leave `cap_timer` out, which this machine does not have"
+            } else {
+                ""
+            }
+        )
+    })
 }
 
 /// Packets for which each receive queue of the card will have room, if its driver tells.

@@ -47,7 +47,6 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
             let name = program.name().to_string_lossy().into_owned();
             let section = program.section().to_string_lossy().into_owned();
             let is_left_out = match name.as_str() {
-                "follow_priority" => !node.linux.priorities_at_once,
                 "account_delivered" => node.linux.accounting != Some(Accounting::Packets),
                 _ => false,
             };
@@ -74,7 +73,6 @@ fn of(name: String, section: &str) -> Option<Program> {
         "follow_fork" | "follow_exec" | "follow_exit" | "follow_migration" => Some(
             "each process or thread that begins or ends, or is moved, up to 13 us for a receiver's",
         ),
-        "follow_priority" => Some("each system call of any process, 16 to 120 ns"),
         "account_delivered" => Some("each packet that any socket gets, 150 ns"),
         "account_soft_begins" | "account_soft_ends" => Some("each soft interrupt, 120 to 180 ns"),
         "account_polled" => Some("each poll of a device, 60 ns"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_getres};
 use serde::Serialize;
-use weir_model::{LinuxMode, TopHalf};
+use weir_model::{INTERRUPT_URGENCY, LONGEST_TICK, LinuxMode, MOST_OF_POLL, TopHalf};
 
 use crate::system::{Node, NodeInterface};
 
@@ -25,7 +25,8 @@ pub struct Share {
     /// a tick of the kernel's clock if only that ends it, and `poll`. Afterwards it waits longer.
     /// None without a cap.
     pub at_once: Option<f64>,
-    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER; none: it has a cap, which precedes them all.
+    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER, [`INTERRUPT_URGENCY`] without a thread; none:
+    /// it has a cap, which precedes them all.
     pub urgency: Option<u8>,
     /// Receivers of the file from which a flood over this interface takes only the interrupts and
     /// the cap, in the file's order.
@@ -55,13 +56,14 @@ impl Share {
     pub fn of(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.linux.top_half {
             Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
-            Some(TopHalf::Urgency(_)) | None => None,
+            Some(TopHalf::Urgency(_) | TopHalf::Interrupt) | None => None,
         };
         let cap = capped.map(|(runtime, period)| runtime.as_secs_f64() / period.as_secs_f64());
         let urgency = match node.linux.top_half {
             _ if node.linux.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
             Some(TopHalf::Cap { .. }) => None,
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
+            Some(TopHalf::Interrupt) => Some(INTERRUPT_URGENCY),
             None => Some(node.urgency_of(interface).get()),
         };
         // In the mode exact the cap is that of the top half alone, and each bottom half has its own
@@ -107,14 +109,6 @@ impl Share {
 pub fn tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(LONGEST_TICK, Duration::from)
 }
-
-/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT,
-/// which drivers keep. A task of SCHED_DEADLINE that is out of run time by then is charged nothing
-/// for the rest (`update_curr_dl`: it has left its queue).
-const MOST_OF_POLL: u32 = 64;
-
-/// The period of a clock of 100 Hz.
-const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 fn per_second(time: Duration) -> f64 {
     1.0 / time.as_secs_f64()
@@ -209,5 +203,8 @@ mod tests {
         assert!((native.capacity_hz.unwrap() - 200_000.0).abs() < 1e-6);
         let above = share(&node(LinuxMode::Native, Some(TopHalf::Urgency(90))));
         assert_eq!(above.exposed.len(), 3);
+        let first = share(&node(LinuxMode::Exact, Some(TopHalf::Interrupt)));
+        assert_eq!((first.cap, first.urgency), (None, Some(INTERRUPT_URGENCY)));
+        assert_eq!((first.safe.len(), first.exposed.len()), (0, 3));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use weir_core_sys::demux;
-use weir_model::{Accounting, Linux, LinuxMode, Protocol, System, TopHalf};
+use weir_model::{Accounting, CAP, Linux, LinuxMode, Protocol, System, TopHalf};
 
 use crate::account;
 use crate::exact::{LONGEST_QUEUE, ORDINARY_QUEUE};
@@ -16,13 +16,6 @@ use crate::receivers::{self, Rule, RuleSet};
 use crate::urgency::Urgency;
 
 pub use refused::NotForLinux;
-
-/// Default cap of the top half in the mode [`LinuxMode::Exact`]: 5 % of a processor, in pieces that
-/// a job of some ms can bear.
-const CAP: TopHalf = TopHalf::Cap {
-    runtime: Duration::from_micros(500),
-    period: Duration::from_millis(10),
-};
 
 /// Default receive buffer of new sockets in the mode [`LinuxMode::Exact`], in bytes. A packet that
 /// passes a class takes 4,352 bytes, a page and the kernel's record of it, instead of 768 for a
@@ -166,6 +159,12 @@ impl Node {
                 });
             }
         }
+        if mode != LinuxMode::Exact && linux.top_half == Some(TopHalf::Interrupt) {
+            return Err(NotForLinux::NoThread {
+                name: system.name.clone(),
+                mode: mode.name(),
+            });
+        }
         if mode == LinuxMode::Exact {
             linux.top_half.get_or_insert(CAP);
             linux.receive_buffer.get_or_insert(RECEIVE_BUFFER);
@@ -232,15 +231,6 @@ impl Node {
             rules
         });
         RuleSet::new(rules.collect())
-    }
-
-    /// Options of the follower of receivers.
-    #[must_use]
-    pub fn following(&self) -> receivers::Options {
-        receivers::Options {
-            priorities_at_once: self.linux.priorities_at_once,
-            ..receivers::Options::default()
-        }
     }
 
     /// Whether an account is kept.

@@ -2,10 +2,13 @@
 //! `weir linux inspect` on this machine as it runs: it only looks.
 mod ground;
 
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::process::Command;
 
+use clap::CommandFactory as _;
 use ground::Need;
+use weir_linux::commands::Cli;
 use weir_linux::system::Node;
 
 #[test]
@@ -56,9 +59,98 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let keys = mine["keys"].as_array().unwrap();
     assert!(keys.iter().any(|key| key["port"] == port), "{mine}");
     assert_eq!(told["interfaces"].as_array().unwrap().len(), up);
-    // What is there already is not written over.
+    // A draft that nobody has edited is written anew.
+    assert!(inspect().status.success());
+    let text = std::fs::read_to_string(&draft).unwrap();
+    std::fs::write(&draft, text + "# of great value\n").unwrap();
     let again = inspect();
     assert_eq!(again.status.code(), Some(2), "{again:?}");
+}
+
+#[test]
+fn a_file_of_somebody_else_and_a_missing_folder_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (theirs, none) = (folder.path().join("theirs"), folder.path().join("no/such"));
+    std::fs::write(&theirs, "of great value").unwrap();
+    for path in [&theirs, &none] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir-linux"));
+        let output = command.args(["inspect", "-o"]).arg(path).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot write"), "{said}");
+    }
+    assert_eq!(std::fs::read(&theirs).unwrap(), b"of great value");
+    assert!(!none.parent().unwrap().exists());
+}
+
+/// Without root it says what it cannot see, in words that a user knows, and nothing else.
+#[test]
+fn without_root_it_says_what_it_cannot_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let everybody = |path: &std::path::Path| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let program = folder.path().join("weir-linux");
+    std::fs::copy(env!("CARGO_BIN_EXE_weir-linux"), &program).unwrap();
+    everybody(folder.path());
+    everybody(&program);
+    for (command, unseen) in [
+        (&["inspect"][..], "which processes receive packets"),
+        (&["top", "--once"], "whom interrupts are for"),
+    ] {
+        let mut plain = Command::new("setpriv");
+        // Who is not root has no capabilities to give away.
+        if nix::unistd::geteuid().is_root() {
+            plain.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+            plain.arg("--inh-caps=-all");
+        }
+        let output = plain.arg(&program).args(command).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let said = said.replace('│', " ");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for part in [unseen, "cannot be seen", "root", "CAP_BPF"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!said.contains("libbpf"), "{said}");
+    }
+}
+
+/// A new option that takes a path belongs in one of these lists, and with what it writes into the
+/// tests.
+#[test]
+fn every_option_that_takes_a_path_is_an_input_or_obeys_the_rule_for_outputs() {
+    let known = [
+        // What is read.
+        "plan system",
+        "run system",
+        "install config",
+        // The folder of what runs, which the journal keeps.
+        "run state",
+        "status state",
+        "stop state",
+        "top state",
+        // What is written.
+        "inspect output",
+        // Below which tests/install.rs holds the files to the rule.
+        "install prefix",
+        "install destdir",
+        "uninstall prefix",
+        "uninstall destdir",
+    ];
+    let path = std::any::TypeId::of::<std::path::PathBuf>();
+    let commands = Cli::command();
+    let paths = commands.get_subcommands().flat_map(|command| {
+        let paths = command
+            .get_arguments()
+            .filter(|of| of.get_value_parser().type_id() == path);
+        paths.map(move |of| format!("{} {}", command.get_name(), of.get_id()))
+    });
+    assert_eq!(
+        paths.collect::<BTreeSet<_>>(),
+        known.map(str::to_owned).into()
+    );
 }
 
 #[test]

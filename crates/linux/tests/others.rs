@@ -138,7 +138,7 @@ fn plan_lists_the_programs_that_everybody_meets() {
         "mode = \"native\"",
         "mode = \"native\"\naccounting = \"time\"",
         "mode = \"predicted\"",
-        "mode = \"exact\"\npriorities_at_once = true",
+        "mode = \"exact\"",
     ] {
         let Some(mut machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
         else {

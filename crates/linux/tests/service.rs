@@ -127,7 +127,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
     let Some(sets) = sets() else { return };
     let sections = [
         "mode = \"native\"",
-        "mode = \"predicted\"\npriorities_at_once = true\naccounting = \"packets\"",
+        "mode = \"predicted\"\naccounting = \"packets\"",
         "mode = \"exact\"\naccounting = \"packets\"",
     ];
     for section in sections {

@@ -36,10 +36,10 @@ fn the_example_is_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
     let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
     let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4), None);
-    assert!((share.cap.unwrap() - 0.1).abs() < 1e-12);
-    // 1 ms, a tick, and 64 packets of 5 us.
-    assert!((share.at_once.unwrap() - 0.005_32).abs() < 1e-12);
-    assert!((share.capacity_hz.unwrap() - 20_000.0).abs() < 1.0);
+    assert!((share.cap.unwrap() - 0.05).abs() < 1e-12);
+    // 0.5 ms, a tick, and 64 packets of 5 us.
+    assert!((share.at_once.unwrap() - 0.004_82).abs() < 1e-12);
+    assert!((share.capacity_hz.unwrap() - 10_000.0).abs() < 1.0);
     assert_eq!(share.safe.len(), 3);
     assert_eq!(node.interfaces[0].urgent.len(), 1);
 }
@@ -155,6 +155,21 @@ fn a_timer_ends_a_cap_and_nothing_else() {
     for keys in ["", "top_half = { urgency = 9 }\n"] {
         let error = timed(keys).unwrap_err();
         assert!(matches!(error, NotForLinux::NoCap { .. }), "{error}");
+    }
+}
+
+#[test]
+fn only_the_mode_exact_does_without_threads() {
+    let text = source(1, "interface = \"eth0\"");
+    let of = |mode| {
+        let text = format!("{text}[linux]\ntop_half = {{ thread = false }}\n");
+        node(&text, Some(mode))
+    };
+    let top_half = of(LinuxMode::Exact).unwrap().linux.top_half;
+    assert_eq!(top_half, Some(TopHalf::Interrupt));
+    for mode in [LinuxMode::Native, LinuxMode::Predicted] {
+        let error = of(mode).unwrap_err();
+        assert!(matches!(error, NotForLinux::NoThread { .. }), "{error}");
     }
 }
 

@@ -219,7 +219,9 @@ mod tests {
 
     #[test]
     fn a_fraction_of_a_cycle_goes_to_the_side_asked_for() {
-        assert_eq!(time("50us").cycles(7_372_800, Round::Down), Some(368));
+        for text in ["50us", "50\u{b5}s", "50\u{3bc}s"] {
+            assert_eq!(time(text).cycles(7_372_800, Round::Down), Some(368));
+        }
         assert_eq!(time("50us").cycles(7_372_800, Round::Up), Some(369));
         assert_eq!(time("1e-300s").cycles(1_000_000, Round::Down), Some(0));
         assert_eq!(time("1e-300s").cycles(1_000_000, Round::Up), Some(1));

@@ -18,7 +18,10 @@ pub mod worst_rates;
 
 pub use compiler::{CompilerVersion, board_compilers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
-pub use linux::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+pub use linux::{
+    Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, LONGEST_TICK, Linux,
+    LinuxBoundError, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,
+};
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use resolve::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file says to `weir linux`. Nothing else looks at it: no bound depends on it, and
-//! no certificate has it.
+//! What a system file says to `weir linux`, and the threads that follow from it for the analysis.
+mod threads;
+
 use std::time::Duration;
 
 pub use crate::file::linux::{Accounting, LinuxMode, Predict};
+pub use threads::{
+    CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, LONGEST_TICK, LinuxBoundError, MOST_OF_POLL,
+};
 
 /// How the bottom halves of a stock Linux kernel get their receivers' urgency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -12,15 +16,14 @@ pub struct Linux {
     pub mode: LinuxMode,
     /// Whom threads follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
-    /// Whether a receiver's new policy counts at once in the modes that follow receivers; else it
-    /// is seen within some seconds.
-    pub priorities_at_once: bool,
     /// What is accounted; none: the file does not say, so the mode decides.
     pub accounting: Option<Accounting>,
     /// What an interrupt costs beside what can be measured of it; 0 if the file does not say.
     pub interrupt_overhead: Duration,
     /// Does a cap end by a timer? Else it ends at a tick of the kernel's clock.
     pub cap_timer: bool,
+    /// The longest tick of the kernel's clock; none: the file does not say.
+    pub tick: Option<Duration>,
     /// Bytes of the buffer that new sockets have for what they receive, at least; 0 leaves it as it
     /// is. None: the file does not say, so the mode decides.
     pub receive_buffer: Option<u32>,
@@ -33,6 +36,9 @@ pub struct Linux {
     /// The sources that are queues of a network interface, in the file's order. Several may be of
     /// the same interface.
     pub interfaces: Vec<Interface>,
+    /// The receivers that [`crate::System::with_threads`] added: threads of the kernel. A file has
+    /// none.
+    pub threads: Vec<usize>,
     /// The receivers that are recognised by more than their port ([`crate::Receiver::port`]), in
     /// the file's order.
     pub matches: Vec<Match>,
@@ -51,6 +57,8 @@ pub enum TopHalf {
     },
     /// SCHED_FIFO of this priority, 1 to 99.
     Urgency(u8),
+    /// There is no thread: the soft interrupt takes them, before every task.
+    Interrupt,
 }
 
 /// A source that is a queue of a network interface.

@@ -269,7 +269,12 @@ pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
             !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+') || exponent)
         })
         .map_or(trimmed.len(), |(at, _)| at);
-    (&trimmed[..number_end], trimmed[number_end..].trim_start())
+    let unit = match trimmed[number_end..].trim_start() {
+        // The micro sign, and the letter mu.
+        "\u{b5}s" | "\u{3bc}s" => "us",
+        unit => unit,
+    };
+    (&trimmed[..number_end], unit)
 }
 
 fn scale_of(
@@ -372,6 +377,8 @@ mod tests {
             ("250cycles", 250),
             ("1 cycle", 1),
             ("10us", 40),
+            ("10 \u{b5}s", 40),
+            ("10\u{3bc}s", 40),
             ("2ms", 8000),
             ("1s", 4_000_000),
         ] {

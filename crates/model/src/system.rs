@@ -106,6 +106,14 @@ pub struct Cost {
     pub origin: Origin,
 }
 
+impl Cost {
+    /// No cost.
+    pub const NONE: Self = Self {
+        cycles: 0,
+        origin: Origin::Default,
+    };
+}
+
 /// The origin of a cost, which tells the reader of an analysis on what it rests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {

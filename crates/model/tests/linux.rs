@@ -37,7 +37,7 @@ fn a_file_that_says_nothing_is_of_the_native_mode_and_has_no_interface() {
 #[test]
 fn everything_that_is_said_is_passed_on() {
     let system = parsed(&text(
-        "[linux]\nmode = \"predicted\"\npredict = \"registered\"\npriorities_at_once = true\naccounting = \"time\"\ninterrupt_overhead = \"1500ns\"\ncap_timer = true\nreceive_buffer = 4194304\nreceive_ring = 1024\ntop_half = { runtime = \"500us\", period = \"10ms\" }",
+        "[linux]\nmode = \"predicted\"\npredict = \"registered\"\naccounting = \"time\"\ninterrupt_overhead = \"1500ns\"\ncap_timer = true\ntick = \"4ms\"\nreceive_buffer = 4194304\nreceive_ring = 1024\ntop_half = { runtime = \"500us\", period = \"10ms\" }",
         "interface = \"eth0\"",
         "match = { port = 502, cgroup = \"/plant/control\", command = \"plc\", user = \"plc\" }",
     ));
@@ -46,10 +46,10 @@ fn everything_that_is_said_is_passed_on() {
         Linux {
             mode: LinuxMode::Predicted,
             predict: Predict::Registered,
-            priorities_at_once: true,
             accounting: Some(Accounting::Time),
             interrupt_overhead: Duration::from_nanos(1500),
             cap_timer: true,
+            tick: Some(Duration::from_millis(4)),
             receive_buffer: Some(4_194_304),
             receive_ring: Some(1024),
             top_half: Some(TopHalf::Cap {
@@ -60,6 +60,7 @@ fn everything_that_is_said_is_passed_on() {
                 source: 0,
                 name: "eth0".to_owned(),
             }],
+            threads: vec![],
             matches: vec![Match {
                 receiver: 0,
                 cgroup: Some("/plant/control".to_owned()),
@@ -75,6 +76,8 @@ fn everything_that_is_said_is_passed_on() {
         "match = { port = 502 }",
     ));
     assert_eq!(placed.linux.top_half, Some(TopHalf::Urgency(40)));
+    let threadless = parsed(&top_half("{ thread = false }"));
+    assert_eq!(threadless.linux.top_half, Some(TopHalf::Interrupt));
     assert_eq!(placed.linux.matches, []);
 }
 
@@ -99,6 +102,16 @@ fn a_top_half_has_a_whole_cap_or_an_urgency() {
         &top_half("{ period = «\"1ms\"» }"),
         "needs the runtime",
         "`runtime` and `period`",
+    );
+    says(
+        &top_half("{ urgency = 40, thread = «false» }"),
+        "without a thread",
+        "`urgency`",
+    );
+    says(
+        &top_half("«{ thread = true }»"),
+        "says nothing",
+        "thread = false",
     );
     says(&top_half("«{}»"), "says nothing", "`runtime` and `period`");
     says(&top_half("{ urgency = «100» }"), "out of range", "1 to 99");
@@ -220,5 +233,14 @@ fn words_that_are_not_there_are_refused_with_the_nearest() {
         &text("[linux]\n«cap» = 3", "", ""),
         "[linux] has no key `cap`",
         "top_half",
+    );
+}
+
+#[test]
+fn a_tick_is_that_of_a_kernel() {
+    says(
+        &text("[linux]\ntick = «\"11ms\"»", "", ""),
+        "no kernel has so long a tick",
+        "CONFIG_HZ",
     );
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes results whole or not at all.
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +25,107 @@ impl WriteError {
     }
 }
 
+/// A place for a file that the command may write: [`Outputs`](crate::Outputs) has allowed it.
+#[derive(Debug)]
+pub struct Place {
+    /// As the user named it.
+    path: PathBuf,
+    /// Without links, which a file that takes its name would replace.
+    resolved: PathBuf,
+    is_device: bool,
+    is_program: bool,
+    /// What was there when the place was allowed.
+    found: Option<Metadata>,
+}
+
+impl Place {
+    pub(crate) fn at(path: &Path, resolved: PathBuf) -> Self {
+        Self {
+            path: path.to_owned(),
+            found: std::fs::metadata(&resolved).ok(),
+            resolved,
+            is_device: false,
+            is_program: false,
+        }
+    }
+
+    /// A device or a pipe, which is written as it is.
+    pub(crate) fn device(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            resolved: path.to_owned(),
+            is_device: true,
+            is_program: false,
+            found: None,
+        }
+    }
+
+    /// What is written there is a program, which everybody may start.
+    #[must_use]
+    pub fn for_program(mut self) -> Self {
+        self.is_program = true;
+        self
+    }
+
+    /// Path of the file, as the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Path of the file itself, where a link leads.
+    #[must_use]
+    pub fn resolved(&self) -> &Path {
+        &self.resolved
+    }
+
+    /// Whether it is a device or a pipe.
+    #[must_use]
+    pub fn is_device(&self) -> bool {
+        self.is_device
+    }
+
+    /// Begins the file. Its folder is made if the user asked for one that is missing.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be made or written to.
+    pub fn create(self) -> Result<UnfinishedFile, WriteError> {
+        let begun = if self.is_device {
+            let file = File::options().write(true).open(&self.resolved);
+            file.map(|file| (file, None))
+        } else {
+            self.begin().map(|(file, of)| (file, Some(of)))
+        };
+        let (file, temporary) = begun.map_err(WriteError::at(&self.path))?;
+        Ok(UnfinishedFile {
+            file,
+            place: self,
+            temporary,
+        })
+    }
+
+    fn begin(&self) -> io::Result<(File, Temporary)> {
+        let folder = folder_of(&self.resolved);
+        std::fs::create_dir_all(folder)?;
+        let name = self.resolved.file_name().unwrap_or_default();
+        Temporary::file_in(folder, &format!(".{}.", name.to_string_lossy()))
+    }
+
+    /// Gives the complete file at `from` its name.
+    ///
+    /// # Errors
+    /// Fails if somebody has put another file there since the place was allowed.
+    pub fn take(&self, from: &Path) -> Result<(), WriteError> {
+        let now = std::fs::metadata(&self.resolved).ok();
+        let version = |of: &Metadata| (of.len(), of.modified().ok());
+        if now.as_ref().map(version) != self.found.as_ref().map(version) {
+            let cause = io::Error::other("somebody else has written it meanwhile");
+            return Err(WriteError::at(&self.path)(cause));
+        }
+        std::fs::rename(from, &self.resolved).map_err(WriteError::at(&self.path))
+    }
+}
+
 /// A file that is written in pieces and takes its name when it is complete. If it is dropped
 /// before, it is removed, and the earlier file of that name is still there.
 ///
@@ -32,45 +133,16 @@ impl WriteError {
 #[derive(Debug)]
 pub struct UnfinishedFile {
     file: File,
-    target: PathBuf,
+    place: Place,
     /// The file that is written; none: the target itself is written.
     temporary: Option<Temporary>,
 }
 
 impl UnfinishedFile {
-    /// Creates the file, and its folder if that is missing.
-    ///
-    /// # Errors
-    /// Fails if the folder cannot be created or written to, or if the target is a folder.
-    pub fn create(target: &Path) -> Result<Self, WriteError> {
-        std::fs::create_dir_all(folder_of(target))
-            .and_then(|()| Self::create_in_folder(target))
-            .map_err(WriteError::at(target))
-    }
-
-    fn create_in_folder(target: &Path) -> io::Result<Self> {
-        let unnamed = || io::Error::new(io::ErrorKind::InvalidInput, "it is no name of a file");
-        let name = target.file_name().ok_or_else(unnamed)?;
-        let (file, temporary) = match std::fs::metadata(target) {
-            Ok(is) if is.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(is) if !is.is_file() => (File::options().write(true).open(target)?, None),
-            _ => {
-                let prefix = format!(".{}.", name.to_string_lossy());
-                let (file, temporary) = Temporary::file_in(folder_of(target), &prefix)?;
-                (file, Some(temporary))
-            }
-        };
-        Ok(Self {
-            file,
-            target: target.to_owned(),
-            temporary,
-        })
-    }
-
-    /// Path that the complete file will have.
+    /// Path that the complete file will have, as the user named it.
     #[must_use]
     pub fn target(&self) -> &Path {
-        &self.target
+        &self.place.path
     }
 
     /// Flushes the complete file to the disk and gives it its name.
@@ -85,12 +157,19 @@ impl UnfinishedFile {
         if self.temporary.is_none() {
             return Ok(());
         }
-        // A temporary file is its owner's alone; a result is as readable as any other file.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let readable = std::fs::Permissions::from_mode(0o644);
-            self.file.set_permissions(readable)?;
+        // A temporary file is its owner's alone; a result is as readable as the file that it
+        // replaces, or as any other file.
+        let found = self.place.found.as_ref().map(Metadata::permissions);
+        if let Some(found) = found.filter(|_| !self.place.is_program) {
+            self.file.set_permissions(found)?;
+        } else {
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                let mode = if self.place.is_program { 0o755 } else { 0o644 };
+                self.file
+                    .set_permissions(std::fs::Permissions::from_mode(mode))?;
+            }
         }
         self.file.sync_all()
     }
@@ -116,13 +195,12 @@ fn folder_of(file: &Path) -> &Path {
 /// Gives the complete files of a folder their names, one after the other.
 fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     for file in files {
-        file.seal().map_err(WriteError::at(&file.target))?;
+        file.seal().map_err(WriteError::at(file.target()))?;
     }
     uninterrupted(|| {
         for file in files {
             if let Some(temporary) = &file.temporary {
-                std::fs::rename(temporary.path(), &file.target)
-                    .map_err(WriteError::at(&file.target))?;
+                file.place.take(temporary.path())?;
             }
         }
         Ok(())
@@ -131,31 +209,32 @@ fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     // that.
     let folder = files
         .first()
-        .map(|file| File::open(folder_of(&file.target)));
+        .map(|file| File::open(folder_of(&file.place.resolved)));
     if let Some(Ok(folder)) = folder {
         let _ = folder.sync_all();
     }
     Ok(())
 }
 
-/// Writes a group of files of one folder, which is made if it is missing. Each is written beside
-/// its place, flushed to the disk, and takes its name only when all of the group are complete.
+/// Writes a group of files of one folder. Each is written beside its place, flushed to the disk,
+/// and takes its name only when all of the group are complete.
 ///
 /// # Errors
-/// Fails if the folder cannot be created or the disk is full. Then no file has changed, and nothing
+/// Fails if a folder cannot be made or the disk is full. Then no file has changed, and nothing
 /// else is left behind.
-pub fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<Vec<PathBuf>, WriteError> {
-    std::fs::create_dir_all(folder).map_err(WriteError::at(folder))?;
-    let mut written = Vec::with_capacity(files.len());
-    for (name, content) in files {
-        let target = folder.join(name);
-        let mut file =
-            UnfinishedFile::create_in_folder(&target).map_err(WriteError::at(&target))?;
-        file.write_all(content).map_err(WriteError::at(&target))?;
+pub fn write_all<'a>(
+    files: impl IntoIterator<Item = (Place, &'a [u8])>,
+) -> Result<Vec<PathBuf>, WriteError> {
+    let mut written = Vec::new();
+    for (place, content) in files {
+        let mut file = place.create()?;
+        file.write_all(content)
+            .map_err(WriteError::at(file.target()))?;
         written.push(file);
     }
     finish_all(&written)?;
-    Ok(written.into_iter().map(|file| file.target).collect())
+    let path = |file: UnfinishedFile| file.place.path;
+    Ok(written.into_iter().map(path).collect())
 }
 
 #[cfg(test)]
@@ -171,12 +250,25 @@ mod tests {
         names
     }
 
+    fn place(path: &Path) -> Place {
+        Place::at(path, path.to_owned())
+    }
+
+    fn group(folder: &Path, files: &[(&str, &str)]) -> Result<Vec<PathBuf>, WriteError> {
+        let place = |name: &str| place(&folder.join(name));
+        write_all(
+            files
+                .iter()
+                .map(|(name, text)| (place(name), text.as_bytes())),
+        )
+    }
+
     #[test]
     fn a_group_is_written_into_a_new_folder_and_over_old_files() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("results/regehr2005");
-        write_all(&folder, &[("fig1.json", b"old"), ("fig1.svg", b"old")]).unwrap();
-        let places = write_all(&folder, &[("fig1.json", b"{}"), ("fig1.svg", b"<svg/>")]).unwrap();
+        group(&folder, &[("fig1.json", "old"), ("fig1.svg", "old")]).unwrap();
+        let places = group(&folder, &[("fig1.json", "{}"), ("fig1.svg", "<svg/>")]).unwrap();
         assert_eq!(names(&folder), ["fig1.json", "fig1.svg"]);
         assert_eq!(std::fs::read(&places[0]).unwrap(), b"{}");
         assert_eq!(std::fs::read(&places[1]).unwrap(), b"<svg/>");
@@ -185,9 +277,9 @@ mod tests {
     #[test]
     fn if_one_of_a_group_cannot_be_written_none_is_changed() {
         let root = tempfile::tempdir().unwrap();
-        write_all(root.path(), &[("a", b"old")]).unwrap();
-        let error = write_all(root.path(), &[("a", b"new"), ("missing/b", b"new")]).unwrap_err();
-        assert!(error.to_string().contains("missing/b"), "{error}");
+        group(root.path(), &[("a", "old")]).unwrap();
+        let error = group(root.path(), &[("a", "new"), ("a/b", "new")]).unwrap_err();
+        assert!(error.to_string().contains("a/b"), "{error}");
         assert_eq!(names(root.path()), ["a"]);
         assert_eq!(std::fs::read(root.path().join("a")).unwrap(), b"old");
     }
@@ -195,32 +287,58 @@ mod tests {
     #[test]
     fn what_is_not_finished_leaves_no_trace() {
         let root = tempfile::tempdir().unwrap();
-        let target = root.path().join("new/out.perfetto");
-        let mut file = UnfinishedFile::create(&target).unwrap();
+        let target = root.path().join("out.perfetto");
+        let begin = || place(&target).create().unwrap();
+        let mut file = begin();
         file.write_all(b"half").unwrap();
         assert!(!target.exists());
         drop(file);
-        assert_eq!(names(target.parent().unwrap()).len(), 0);
-        let mut file = UnfinishedFile::create(&target).unwrap();
+        assert_eq!(names(root.path()).len(), 0);
+        let mut file = begin();
         file.write_all(b"all of it").unwrap();
         file.finish().unwrap();
-        assert_eq!(names(target.parent().unwrap()), ["out.perfetto"]);
+        assert_eq!(names(root.path()), ["out.perfetto"]);
         assert_eq!(std::fs::read(&target).unwrap(), b"all of it");
     }
 
     #[test]
-    fn a_folder_is_no_file_to_be_written() {
+    fn what_somebody_else_has_put_there_meanwhile_stays() {
         let root = tempfile::tempdir().unwrap();
-        let error = UnfinishedFile::create(root.path()).unwrap_err().to_string();
-        assert!(error.starts_with("cannot write"), "{error}");
-        assert_eq!(names(root.path()).len(), 0);
+        let target = root.path().join("out.svg");
+        for text in ["theirs", "theirs again"] {
+            let file = place(&target).create().unwrap();
+            std::fs::write(&target, text).unwrap();
+            let error = file.finish().unwrap_err().to_string();
+            assert!(error.contains("meanwhile"), "{error}");
+            assert_eq!(std::fs::read_to_string(&target).unwrap(), text);
+            assert_eq!(names(root.path()), ["out.svg"]);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_stays_as_private_as_it_was_unless_it_is_a_program() {
+        use std::os::unix::fs::PermissionsExt;
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a");
+        std::fs::write(&path, "old").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        group(root.path(), &[("a", "new"), ("b", "new")]).unwrap();
+        let mode = |name: &str| {
+            let found = std::fs::metadata(root.path().join(name)).unwrap();
+            found.permissions().mode() & 0o777
+        };
+        assert_eq!((mode("a"), mode("b")), (0o600, 0o644));
+        let program = place(&path).for_program();
+        write_all([(program, b"#!/bin/sh".as_slice())]).unwrap();
+        assert_eq!(mode("a"), 0o755);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn a_device_stays_one_and_says_that_it_is_full() {
         let full = Path::new("/dev/full");
-        let mut file = UnfinishedFile::create(full).unwrap();
+        let mut file = Place::device(full).create().unwrap();
         assert!(file.write_all(b"x").is_err());
         assert!(!std::fs::metadata(full).unwrap().is_file());
     }
@@ -230,7 +348,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let blocked = root.path().join("blocked");
         std::fs::write(&blocked, "a file").unwrap();
-        let error = write_all(&blocked.join("results"), &[("a", b"new")]).unwrap_err();
+        let error = group(&blocked.join("results"), &[("a", "new")]).unwrap_err();
         assert!(error.to_string().contains("blocked"), "{error}");
     }
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tables of results for the terminal.
+use std::borrow::Cow;
+use std::iter;
+
 use anstyle::{AnsiColor, Style};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table,
-    TableComponent,
+    TableComponent, Width,
 };
+use textwrap::core::display_width;
 
-use crate::terminal::WIDTH;
+use crate::terminal::width;
 
 /// Emphasis of a text on a terminal that has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,20 +74,84 @@ pub enum Align {
 
 /// Characters between two columns.
 const GAP: usize = 2;
-/// Least width, in characters, of the first column before other columns are wrapped, too.
-const LEAST_FIRST: usize = 8;
+/// Characters from which on a word may be broken: a name can be as long as its writer likes.
+const LONG: usize = 24;
 
-/// A table of at most 100 columns of characters: long cells are wrapped.
+/// A table that is at most as wide as the terminal, or 100 columns. Long cells are wrapped between
+/// words. Where not even the longest words have room beside each other, each row becomes a list.
 #[derive(Debug)]
 pub struct Grid {
-    table: Table,
-    aligned: Vec<CellAlignment>,
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<(String, Emphasis)>>,
+    coloured: bool,
 }
 
 impl Grid {
     /// A table with these columns; `coloured` for a terminal.
     #[must_use]
     pub fn new(columns: &[(&str, Align)], coloured: bool) -> Self {
+        let columns = columns
+            .iter()
+            .map(|&(title, align)| (title.to_owned(), align));
+        Self {
+            columns: columns.collect(),
+            rows: Vec::new(),
+            coloured,
+        }
+    }
+
+    /// Adds a row: a text and its emphasis per column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Emphasis)>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The table, without spaces at the ends of its lines.
+    #[must_use]
+    pub fn text(self) -> String {
+        self.at_most(usize::from(width()))
+    }
+
+    fn at_most(&self, width: usize) -> String {
+        let gaps = GAP * self.columns.len().saturating_sub(1);
+        let room = width.saturating_sub(gaps);
+        self.widths(room)
+            .map_or_else(|| self.list(width), |widths| self.table(&widths))
+    }
+
+    /// The width of each column, in `room` characters for all; none if they have no room for their
+    /// words. The columns that need least for an unbroken cell get it first.
+    fn widths(&self, room: usize) -> Option<Vec<usize>> {
+        let texts = |column: usize| {
+            let cells = self.rows.iter().filter_map(move |row| row.get(column));
+            let title = self.columns[column].0.as_str();
+            cells
+                .map(|(text, _)| text.as_str())
+                .chain([title])
+                .flat_map(str::lines)
+        };
+        let most = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0).max(1);
+        let mut widths: Vec<usize> = Vec::new();
+        let mut missing: Vec<(usize, usize)> = Vec::new();
+        for column in 0..self.columns.len() {
+            let parts = texts(column).flat_map(|text| wrap(text, 1, false));
+            let least = most(&mut parts.map(|part| display_width(&part))).min(LONG);
+            let whole = most(&mut texts(column).map(display_width));
+            widths.push(least);
+            missing.push((whole.saturating_sub(least), column));
+        }
+        let mut left = room.checked_sub(widths.iter().sum())?;
+        missing.sort_unstable();
+        let mut others = missing.len();
+        for (wanted, column) in missing {
+            let more = wanted.min(left / others);
+            widths[column] += more;
+            left -= more;
+            others -= 1;
+        }
+        Some(widths)
+    }
+
+    fn table(&self, widths: &[usize]) -> String {
         let mut table = Table::new();
         table
             .load_preset(UTF8_HORIZONTAL_ONLY)
@@ -91,56 +159,68 @@ impl Grid {
             .remove_style(TableComponent::MiddleIntersections)
             .remove_style(TableComponent::LeftBorderIntersections)
             .remove_style(TableComponent::RightBorderIntersections)
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(WIDTH);
-        if coloured {
+            .set_content_arrangement(ContentArrangement::Disabled);
+        if self.coloured {
             table.enforce_styling();
         } else {
             table.force_no_tty();
         }
-        let aligned: Vec<CellAlignment> = columns
-            .iter()
-            .map(|(_, align)| match align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
-            })
-            .collect();
-        table.set_header(columns.iter().zip(&aligned).map(|((title, _), &align)| {
-            Cell::new(title)
-                .set_alignment(align)
-                .add_attribute(Attribute::Bold)
-        }));
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 1));
+        let alignment = |column: usize| match self.columns[column].1 {
+            Align::Left => CellAlignment::Left,
+            Align::Right => CellAlignment::Right,
+        };
+        let cell = |column: usize, text: &str, emphasis: Emphasis| {
+            let text = wrap(text, widths[column], true).join("\n");
+            emphasis.apply(Cell::new(text).set_alignment(alignment(column)))
+        };
+        let titles = self.columns.iter().enumerate();
+        table.set_header(titles.map(|(column, (title, _))| cell(column, title, Emphasis::Strong)));
+        let last = widths.len().saturating_sub(1);
+        for (index, (column, &width)) in table.column_iter_mut().zip(widths).enumerate() {
+            let padding = u16::from(index != last);
+            let width = u16::try_from(width).unwrap_or(u16::MAX);
+            column.set_padding((0, padding));
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width + padding)));
         }
-        Self { table, aligned }
+        for row in &self.rows {
+            let cells = row.iter().enumerate();
+            table.add_row(cells.map(|(column, (text, emphasis))| cell(column, text, *emphasis)));
+        }
+        let lines = table.lines().map(|line| line.trim_end().to_owned());
+        lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Adds a row: a text and its emphasis per column.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Emphasis)>) {
-        self.table.add_row(cells.into_iter().zip(&self.aligned).map(
-            |((text, emphasis), &align)| emphasis.apply(Cell::new(text).set_alignment(align)),
-        ));
-    }
-
-    /// The table, without spaces at the ends of its lines. If it is too wide, the first column is
-    /// wrapped, and others only if that is not enough.
-    #[must_use]
-    pub fn text(mut self) -> String {
-        let widths = self.table.column_max_content_widths();
-        let others: usize = widths.iter().skip(1).map(|&width| usize::from(width)).sum();
-        let gaps = GAP * widths.len();
-        if others + gaps + LEAST_FIRST <= usize::from(WIDTH) {
-            for column in self.table.column_iter_mut().skip(1) {
-                column.set_constraint(ColumnConstraint::ContentWidth);
+    /// Each row as a list: the first cell, and below it every other with its title.
+    fn list(&self, width: usize) -> String {
+        let titles = || self.columns.iter().skip(1).map(|(title, _)| title.as_str());
+        let widest = titles().map(display_width).max().unwrap_or(0);
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let Some(((name, emphasis), cells)) = row.split_first() else {
+                continue;
+            };
+            lines.push(emphasis.paint(name, self.coloured));
+            for (title, (text, emphasis)) in titles().zip(cells) {
+                let room = width.saturating_sub(widest + 2 * GAP).max(1);
+                let parts = match text.as_str() {
+                    "" => Vec::new(),
+                    text => wrap(text, room, true),
+                };
+                for (title, part) in iter::once(title).chain(iter::repeat("")).zip(parts) {
+                    let space = " ".repeat(widest - display_width(title));
+                    let part = emphasis.paint(&part, self.coloured);
+                    lines.push(format!("  {title}{space}  {part}"));
+                }
             }
         }
-        self.table
-            .lines()
-            .map(|line| line.trim_end().to_owned())
-            .collect::<Vec<_>>()
-            .join("\n")
+        lines.join("\n")
     }
+}
+
+/// The lines of `text`, broken between words and after hyphens, and within what is still too long
+/// if `break_words`.
+fn wrap(text: &str, width: usize, break_words: bool) -> Vec<Cow<'_, str>> {
+    textwrap::wrap(text, textwrap::Options::new(width).break_words(break_words))
 }
 
 #[cfg(test)]
@@ -194,6 +274,38 @@ mod tests {
         assert!(
             text.contains("1.5 ms") && text.contains("12.25 ms"),
             "{text}"
+        );
+    }
+
+    fn wide() -> Grid {
+        let columns = ["source", "limit", "worst", "then misses"];
+        let mut grid = Grid::new(&columns.map(|title| (title, Align::Left)), false);
+        grid.row(
+            ["eth-telemetry", "bucket lazy 2", "149 kHz", ""]
+                .map(|text| (text.to_owned(), Emphasis::Plain)),
+        );
+        grid
+    }
+
+    #[test]
+    fn no_word_is_broken_at_any_width() {
+        for width in 24..=100 {
+            let text = wide().at_most(width);
+            let words: Vec<&str> = text.split([' ', '\n', '-']).collect();
+            for word in ["telemetry", "source", "bucket", "kHz"] {
+                let is_title = word == "source" && !text.contains('═');
+                assert!(is_title || words.contains(&word), "{width}: {text}");
+            }
+            let widest = text.lines().map(display_width).max().unwrap();
+            assert!(widest <= width, "{width}: {text}");
+        }
+    }
+
+    #[test]
+    fn where_the_words_have_no_room_each_row_is_a_list() {
+        assert_eq!(
+            wide().at_most(30),
+            "eth-telemetry\n  limit        bucket lazy 2\n  worst        149 kHz"
         );
     }
 

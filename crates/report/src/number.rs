@@ -74,6 +74,12 @@ pub fn count(of: u64) -> String {
     text
 }
 
+/// A number of things: `1 row`, `1,200 rows`.
+#[must_use]
+pub fn plural(of: u64, what: &str) -> String {
+    format!("{} {what}{}", count(of), if of == 1 { "" } else { "s" })
+}
+
 /// `value` in the largest of `units`, from large to small, in which it is at least 1; in the
 /// smallest if there is none.
 fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
@@ -126,6 +132,9 @@ mod tests {
         ] {
             assert_eq!(count(of), text);
         }
+        assert_eq!(plural(0, "row"), "0 rows");
+        assert_eq!(plural(1, "row"), "1 row");
+        assert_eq!(plural(1200, "row"), "1,200 rows");
     }
 
     #[test]

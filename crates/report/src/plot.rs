@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Line plots as SVG: panels below each other, the legend beside the curves.
+//! Line plots as SVG: panels below each other, each curve with its name at its end.
 use std::ops::Range;
 
 use plotters::coord::Shift;
@@ -8,6 +8,7 @@ use plotters::prelude::*;
 use serde::Deserialize;
 
 use crate::number::short;
+use crate::output::marked;
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for
 /// values that are only quoted.
@@ -71,11 +72,24 @@ impl Stroke {
     }
 }
 
+/// What is known between the points of a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CurveKind {
+    /// Nothing: its points were measured, so they are marked. With a few points there is no line
+    /// between them.
+    #[default]
+    Measured,
+    /// Everything: it is a line, whose points are only its corners.
+    Line,
+}
+
 /// One line of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Text in the legend.
+    /// Name, which stands at the curve's end.
     pub label: String,
+    /// What is known between its points.
+    pub kind: CurveKind,
     /// Colour of the line.
     pub colour: Colour,
     /// Stroke of the line.
@@ -106,7 +120,7 @@ pub struct Panel {
     pub y: String,
     /// Scale of the x axis; the y axis is linear.
     pub x_scale: Scale,
-    /// Curves in the order of the legend; the first is drawn first.
+    /// Curves; the first is drawn first. Five colours stay, those of more curves become grey.
     pub curves: Vec<Curve>,
 }
 
@@ -139,12 +153,20 @@ impl PlotError {
 const WIDTH: u32 = 1000;
 const TITLE_HEIGHT: u32 = 44;
 const PANEL_HEIGHT: u32 = 400;
-const LEGEND_WIDTH: u32 = 290;
-const LEGEND_LINE: i32 = 24;
-/// Curves of at most this many points have a marker at each: what is between them is not measured.
+/// Width of the place for names, right of the axes.
+const NAMES_WIDTH: u32 = 290;
+/// Least distance of two names.
+const NAME_LINE: i32 = 19;
+/// Begin and end of a curve's sample before its name, right of the axes.
+const SAMPLE: (i32, i32) = (22, 50);
+/// A curve of at most this many points has no line: it would suggest more than was measured.
+const NO_LINE: usize = 3;
+/// Curves of at most this many points have large markers.
 const FEW: usize = 12;
-/// Begin and end of a curve's sample in the legend.
-const LEGEND_STROKE: (i32, i32) = (8, 44);
+/// Curves of at most this many points have markers. More would hide the line.
+const MARKED: usize = 60;
+/// Colours that readers can still tell apart and remember.
+const MOST_COLOURS: usize = 5;
 pub(crate) const FONT: &str = "sans-serif";
 pub(crate) const TEXT: i32 = 14;
 
@@ -159,7 +181,7 @@ impl Plot {
         let mut svg = String::new();
         self.draw(&mut svg)
             .map_err(|error| PlotError::new(&self.title, error.as_ref()))?;
-        Ok(svg)
+        Ok(marked(&svg))
     }
 
     fn draw(&self, svg: &mut String) -> Drawn<()> {
@@ -173,9 +195,7 @@ impl Plot {
             .iter()
             .zip(&self.panels)
         {
-            let (chart, legend) = area.split_horizontally(WIDTH - LEGEND_WIDTH);
-            draw_panel(&chart, panel)?;
-            draw_legend(&legend, panel)?;
+            draw_panel(area, panel)?;
         }
         all.present()?;
         Ok(())
@@ -200,6 +220,7 @@ where
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, (FONT, 16))
         .margin(10)
+        .margin_right(NAMES_WIDTH)
         .x_label_area_size(48)
         .y_label_area_size(60)
         .build_cartesian_2d(x, y)?;
@@ -214,21 +235,95 @@ where
         .light_line_style(TRANSPARENT)
         .bold_line_style(BLACK.mix(0.12))
         .draw()?;
-    for curve in &panel.curves {
+    let colours = colours(panel);
+    let mut ends = Vec::new();
+    for (curve, &colour) in panel.curves.iter().zip(&colours) {
         let points = curve.points.iter().copied();
-        let style = curve.colour.rgb().stroke_width(2);
-        match curve.stroke.dash() {
-            None => chart.draw_series(LineSeries::new(points, style))?,
-            Some((dash, gap)) => {
-                chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?
-            }
-        };
-        if curve.points.len() <= FEW {
-            let marks = curve.points.iter();
-            chart.draw_series(marks.map(|point| Circle::new(*point, 3, style.filled())))?;
+        let style = colour.rgb().stroke_width(2);
+        let is_line = curve.kind == CurveKind::Line;
+        if is_line || curve.points.len() > NO_LINE {
+            match curve.stroke.dash() {
+                None => chart.draw_series(LineSeries::new(points, style))?,
+                Some((dash, gap)) => {
+                    chart.draw_series(DashedLineSeries::new(points, dash, gap, style))?
+                }
+            };
         }
+        if !is_line && curve.points.len() <= MARKED {
+            let radius = if curve.points.len() <= FEW { 3 } else { 2 };
+            let marks = curve.points.iter();
+            chart.draw_series(marks.map(|point| Circle::new(*point, radius, style.filled())))?;
+        }
+        // Its highest point at the right end, so that a line down to the axis is named at its top.
+        let end = curve.points.iter().copied().reduce(|end, point| {
+            if point.0 > end.0 || (point.0 >= end.0 && point.1 > end.1) {
+                point
+            } else {
+                end
+            }
+        });
+        ends.extend(end.map(|end| (chart.backend_coord(&end), curve, colour)));
+    }
+    let right = chart.plotting_area().get_pixel_range().0.end;
+    draw_names(area, right, ends)
+}
+
+/// The colours of the curves: those of the file while they are few, then grey.
+fn colours(panel: &Panel) -> Vec<Colour> {
+    let mut kept = Vec::new();
+    let of_curve = |curve: &Curve| {
+        if curve.colour == Colour::Grey || kept.contains(&curve.colour) {
+            return curve.colour;
+        }
+        if kept.len() == MOST_COLOURS {
+            return Colour::Grey;
+        }
+        kept.push(curve.colour);
+        curve.colour
+    };
+    panel.curves.iter().map(of_curve).collect()
+}
+
+/// Writes each curve's name at `right`, as high as its end, with a thin line from a near end. Names
+/// that would overlap are moved apart.
+fn draw_names(area: &Area, right: i32, mut ends: Vec<((i32, i32), &Curve, Colour)>) -> Drawn<()> {
+    let (columns, rows) = area.get_pixel_range();
+    let (left, top) = (columns.start, rows.start);
+    ends.sort_by_key(|&((_, y), ..)| y);
+    let wanted: Vec<i32> = ends.iter().map(|&((_, y), ..)| y - top).collect();
+    let places = apart(&wanted, NAME_LINE, rows.end - top - NAME_LINE);
+    for (((x, y), curve, colour), place) in ends.into_iter().zip(places) {
+        let (begin, end) = (right - left + SAMPLE.0, right - left + SAMPLE.1);
+        // A line across the picture would look like a part of the curve.
+        if right - x < NAME_LINE * 4 {
+            let leader = colour.rgb().mix(0.35).stroke_width(1);
+            let ends = [(x - left, y - top), (begin, place)];
+            area.draw(&PathElement::new(ends, leader))?;
+        }
+        stroke(area, (begin, place), (end, place), colour, curve.stroke)?;
+        area.draw(&Text::new(
+            curve.label.clone(),
+            (end + 6, place - TEXT / 2),
+            (FONT, TEXT),
+        ))?;
     }
     Ok(())
+}
+
+/// Places at least `least` apart and up to `most`, near to the `wanted` ones, which ascend.
+fn apart(wanted: &[i32], least: i32, most: i32) -> Vec<i32> {
+    let mut places: Vec<i32> = Vec::with_capacity(wanted.len());
+    for &place in wanted {
+        let lowest = places.last().map_or(place, |before| before + least);
+        places.push(place.max(lowest));
+    }
+    // Those that were pushed out of the picture push back.
+    let mut limit = most;
+    for place in places.iter_mut().rev() {
+        *place = (*place).min(limit);
+        limit = *place - least;
+    }
+    places
 }
 
 /// Formats the number at a tick mark; empty for 6 to 9 on a logarithmic axis, which are too close
@@ -257,21 +352,6 @@ pub(crate) fn stroke(
     for begin in (0..length).step_by(step) {
         let dash = [begin, begin + i32::try_from(dash)?].map(point);
         area.draw(&PathElement::new(dash, style))?;
-    }
-    Ok(())
-}
-
-fn draw_legend(area: &Area, panel: &Panel) -> Drawn<()> {
-    let mut y = 48;
-    for curve in &panel.curves {
-        let (begin, end) = LEGEND_STROKE;
-        stroke(area, (begin, y), (end, y), curve.colour, curve.stroke)?;
-        area.draw(&Text::new(
-            curve.label.clone(),
-            (52, y - TEXT / 2),
-            (FONT, TEXT),
-        ))?;
-        y += LEGEND_LINE;
     }
     Ok(())
 }
@@ -309,6 +389,7 @@ mod tests {
     fn plot(points: Vec<(f64, f64)>) -> Plot {
         let curve = |label: &str, stroke| Curve {
             label: label.to_owned(),
+            kind: CurveKind::Measured,
             colour: Colour::Vermilion,
             stroke,
             points: points.clone(),
@@ -330,15 +411,57 @@ mod tests {
     }
 
     #[test]
-    fn few_points_are_seen_beside_the_lines_between_them() {
-        let circles = |points| {
-            let svg = plot(points).to_svg().unwrap();
-            svg.matches("<circle").count()
+    fn measured_points_are_marked_and_a_few_have_no_line() {
+        let of = |points: Vec<(f64, f64)>| {
+            let mut plot = plot(points);
+            plot.panels[0].curves.truncate(1);
+            let circles = |svg: &str| svg.matches("<circle").count();
+            let lines = |svg: &str| svg.matches("<polyline").count();
+            let measured = plot.to_svg().unwrap();
+            plot.panels[0].curves[0].kind = CurveKind::Line;
+            let line = plot.to_svg().unwrap();
+            (
+                circles(&measured),
+                circles(&line),
+                lines(&line) - lines(&measured),
+            )
         };
-        assert_eq!(circles(vec![(4.0, 9.5)]), 3);
-        assert_eq!(circles(vec![(0.26, 1.0), (4.0, 9.5)]), 6);
-        let many = vec![(4.0, 9.5); FEW + 1];
-        assert_eq!(circles(many), 0);
+        let points = |number: usize| (0..number).map(|at| (at as f64, 1.0)).collect();
+        assert_eq!(of(points(NO_LINE)), (NO_LINE, 0, 1));
+        assert_eq!(of(points(NO_LINE + 1)), (NO_LINE + 1, 0, 0));
+        assert_eq!(of(points(MARKED)), (MARKED, 0, 0));
+        assert_eq!(of(points(MARKED + 1)), (0, 0, 0));
+    }
+
+    #[test]
+    fn names_are_apart_and_in_the_picture() {
+        assert_eq!(apart(&[10, 12, 50], 19, 300), [10, 29, 50]);
+        assert_eq!(apart(&[290, 295, 299], 19, 300), [262, 281, 300]);
+        assert!(apart(&[], 19, 300).is_empty());
+    }
+
+    #[test]
+    fn curves_beyond_five_colours_are_grey() {
+        let mut plot = plot(vec![(0.0, 1.0)]);
+        let colours_of = [
+            Colour::Grey,
+            Colour::Black,
+            Colour::Orange,
+            Colour::SkyBlue,
+            Colour::Green,
+            Colour::Black,
+            Colour::Blue,
+            Colour::Purple,
+        ];
+        let curve = plot.panels[0].curves[0].clone();
+        let of = |colour| Curve {
+            colour,
+            ..curve.clone()
+        };
+        plot.panels[0].curves = colours_of.map(of).to_vec();
+        let mut expected = colours_of;
+        expected[7] = Colour::Grey;
+        assert_eq!(colours(&plot.panels[0]), expected);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::number::time;
+use crate::output::marked;
 use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
 
 /// Spans of time, on a logarithmic axis.
@@ -67,7 +68,7 @@ impl Ranges {
         let mut svg = String::new();
         self.draw(&mut svg)
             .map_err(|error| PlotError::new(&self.title, error.as_ref()))?;
-        Ok(svg)
+        Ok(marked(&svg))
     }
 
     fn row_height(&self) -> Drawn<i32> {

@@ -39,7 +39,7 @@ impl Report {
         verdicts.all(|verdict| verdict != ClaimVerdict::NotMet)
     }
 
-    /// `{"name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;
+    /// `{"written_by":"weir","name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;
     /// a value that the paper does not have, or that is not finite, is null. A claim that is known
     /// to be missed has `today` beside its goal.
     #[must_use]
@@ -62,7 +62,7 @@ impl Report {
                 json
             })
             .collect();
-        json!({ "name": self.name, "simulated": self.simulated, "claims": claims, "series": self.series })
+        json!({ "written_by": "weir", "name": self.name, "simulated": self.simulated, "claims": claims, "series": self.series })
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
         };
         assert_eq!(
             report.to_json().to_string(),
-            r#"{"name":"regehr2005/fig1","simulated":false,"claims":[{"id":"c.strict","unit":"points","paper":null,"goal":{"at_most":4.6},"measured":5.0,"met":false}],"series":[{"id":"c.strict","x":"offered, kHz","y":"lost, %","points":[[0.26,1.5]]}]}"#
+            r#"{"written_by":"weir","name":"regehr2005/fig1","simulated":false,"claims":[{"id":"c.strict","unit":"points","paper":null,"goal":{"at_most":4.6},"measured":5.0,"met":false}],"series":[{"id":"c.strict","x":"offered, kHz","y":"lost, %","points":[[0.26,1.5]]}]}"#
         );
     }
 

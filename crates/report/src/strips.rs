@@ -10,6 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::number::significant;
+use crate::output::marked;
 use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
 
 /// Panels of strips that share a title.
@@ -67,7 +68,7 @@ impl Strips {
         let mut svg = String::new();
         self.draw(&mut svg)
             .map_err(|error| PlotError::new(&self.title, error.as_ref()))?;
-        Ok(svg)
+        Ok(marked(&svg))
     }
 
     fn draw(&self, svg: &mut String) -> Drawn<()> {

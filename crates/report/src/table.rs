@@ -4,19 +4,19 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::number::short;
-use crate::terminal::WIDTH;
+use crate::terminal::width;
 use crate::{Claim, ClaimVerdict};
 
 /// Measured beside goal and paper, a line per claim, and below them in words what is not met; at
-/// most 100 columns wide. `coloured` for a terminal: what is not met stands out in red, and by its
-/// word where there is no colour.
+/// most as wide as the terminal, or 100 columns. `coloured` for a terminal: what is not met stands
+/// out in red, and by its word where there is no colour.
 #[must_use]
 pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     let mut table = Table::new();
     table
         .load_preset(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH)
+        .set_width(width())
         .set_header(["claim", "paper", "goal", "measured", "unit", ""]);
     if coloured {
         table.enforce_styling();

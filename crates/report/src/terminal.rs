@@ -11,12 +11,31 @@ use miette::{
     Diagnostic, IntoDiagnostic as _, MietteHandler, MietteHandlerOpts, Report, ReportHandler as _,
 };
 use serde::Serialize;
+use terminal_size::terminal_size_of;
 
 use excerpt::ExcerptDiagnostic;
 
-/// The most columns of tables and of running text, whatever the terminal: both are read in logs,
-/// mails and pages, too.
+/// The most columns of running text, and of tables that do not go to a terminal: they are read in
+/// logs, mails and pages.
 pub const WIDTH: u16 = 100;
+
+/// The fewest columns of a table: in fewer, nothing could be read.
+const NARROWEST: u16 = 40;
+
+/// The columns of tables: those of the terminal to which standard output goes, or what the variable
+/// COLUMNS says it has; [`WIDTH`] if it goes elsewhere.
+#[must_use]
+pub fn width() -> u16 {
+    if !io::stdout().is_terminal() {
+        return WIDTH;
+    }
+    let stated = std::env::var("COLUMNS").ok();
+    let stated = stated.and_then(|columns| columns.parse::<u16>().ok());
+    stated
+        .filter(|columns| *columns > 0)
+        .or_else(|| Some(terminal_size_of(io::stdout())?.0.0))
+        .map_or(WIDTH, |columns| columns.max(NARROWEST))
+}
 
 /// The exit code of a command that could not be carried out.
 pub const FAILED: u8 = 2;
@@ -105,7 +124,7 @@ pub fn print(text: &str) -> miette::Result<()> {
     print_more(text).map(|_| ())
 }
 
-/// Prints one of several texts as [`print`] does, and returns whether the reader is still there.
+/// Prints one of several texts as [`print()`] does, and returns whether the reader is still there.
 ///
 /// # Errors
 /// Standard output cannot be written to.
@@ -148,14 +167,32 @@ pub fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Breaks `text` into lines of at most [`WIDTH`] columns. The first begins with `first`, the others
+/// Breaks `text` into lines of at most [`WIDTH`] columns, or as many as the terminal has. The first
+/// begins with `first`, the others
 /// with `other`.
 #[must_use]
 pub fn wrapped(text: &str, first: &str, other: &str) -> String {
-    let options = textwrap::Options::new(WIDTH.into())
+    let options = textwrap::Options::new(width().min(WIDTH).into())
         .initial_indent(first)
         .subsequent_indent(other);
     textwrap::fill(text, options)
+}
+
+/// The first line of a help text that is broken by hand, with the one that goes on. A terminal that
+/// is narrower breaks such a line once more, at another place, so a paragraph is one line.
+#[must_use]
+pub fn broken_by_hand(help: &str) -> Option<String> {
+    let lines: Vec<&str> = help.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let goes_on = |pair: &&[&str]| {
+        let [line, next] = pair else {
+            return false;
+        };
+        let ends = line.is_empty() || line.ends_with(':') || line.ends_with('\\');
+        let is_prose = indent(line) == 0 && indent(next) == 0;
+        !ends && !next.is_empty() && (is_prose || indent(next) > indent(line))
+    };
+    lines.windows(2).find(goes_on).map(|pair| pair.join("\n"))
 }
 
 /// Formats a path, or another text from outside, without the control characters that would act on
@@ -226,6 +263,20 @@ mod tests {
                 "{text}"
             );
             assert!(text.contains(place) && text.contains("here"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_paragraph_of_help_is_one_line() {
+        for whole in [
+            "",
+            "One line.\n\nExamples:\n  weir check a\n  weir check b",
+            "  weir sweep a \\\n      --out b",
+        ] {
+            assert_eq!(broken_by_hand(whole), None);
+        }
+        for broken in ["One\nline.", "  soc  a board\n       with a core"] {
+            assert_eq!(broken_by_hand(broken).as_deref(), Some(broken));
         }
     }
 

@@ -2,6 +2,8 @@
 //! The usual arrivals of a system, and floods as they are written: `TARGET` or `TARGET=PATTERN`
 //! (docs/simulate.md).
 
+use std::path::Path;
+
 use weir_arrivals::{Pattern, PatternError};
 use weir_model::{Flow, Rate, System, did_you_mean};
 
@@ -18,6 +20,16 @@ pub struct Feeds {
     /// Sources without flows, and flows, to which nothing comes, since the system does not say how
     /// much.
     pub silent: Vec<Target>,
+}
+
+impl Feeds {
+    /// The files of the recordings among them.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.feeds.iter().filter_map(|feed| match &feed.pattern {
+            Pattern::File(recording) => Some(recording.path()),
+            _ => None,
+        })
+    }
 }
 
 /// Why a flood cannot be made.

@@ -264,8 +264,10 @@ pub struct SourceTally {
     /// The least distance between requests or packets.
     pub gaps: Gaps,
     /// Runs of the handler that ended after the source's deadline, which counts from the instant at
-    /// which the limiter let the request through.
+    /// which the limiter let the request through; and `overdue`.
     pub missed: u64,
+    /// Requests whose handler has not run at the end, after their deadline: one, or none.
+    pub overdue: u64,
     /// Cycles from a request's arrival to the end of its handler. Requests that joined a waiting
     /// one are not counted apart.
     pub responses: Spans,

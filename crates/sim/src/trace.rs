@@ -14,11 +14,14 @@ use weir_model::System;
 
 use self::clock::TraceClock;
 use self::messages::{
-    EventType, InternedData, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE, Trace,
-    TracePacket, TrackEvent,
+    EventType, InternedData, SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE,
+    SystemInfo, Trace, TracePacket, TrackEvent,
 };
 use self::tracks::{Declarations, Note, Uuids};
 use crate::observer::{Observer, SimulationEvent, Track};
+
+/// The name of the program, which the first packet of every trace has.
+pub const WRITTEN_BY: &str = "weir simulate";
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
@@ -76,10 +79,20 @@ impl<W: Write> PerfettoTrace<W> {
             next_flow: 1,
             lines: vec![LineTrack::default(); system.sources.len()],
         };
+        trace.write(TracePacket {
+            system_info: Some(SystemInfo {
+                tracing_service_version: Some(format!(
+                    "{WRITTEN_BY} {}",
+                    env!("CARGO_PKG_VERSION")
+                )),
+            }),
+            sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED),
+            ..TracePacket::default()
+        });
         let Declarations { tracks, names } = Declarations::of(system);
         trace.write(TracePacket {
             interned_data: Some(InternedData { event_names: names }),
-            sequence_flags: Some(SEQ_INCREMENTAL_STATE_CLEARED | SEQ_NEEDS_INCREMENTAL_STATE),
+            sequence_flags: Some(SEQ_NEEDS_INCREMENTAL_STATE),
             ..TracePacket::default()
         });
         for track in tracks {

@@ -11,7 +11,7 @@ pub const WHOLE: Percent = 100;
 
 /// The relative difference up to which two rates count as the same: far above the error of a few
 /// operations of f64, far below a tick of any timer.
-const SAME: f64 = 1e-12;
+pub(crate) const SAME: f64 = 1e-12;
 
 /// The rates of one source between which its limit may lie, in hertz.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,10 +6,10 @@
 //! sets in linear programs", ORSA Journal on Computing 3, 1991): drop one demand after the other,
 //! and leave it out for good if the rest is still infeasible.
 
-use weir_model::{Interval, Place, Policy, System};
+use weir_model::{Interval, Place, Policy, Source, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
-use crate::task::TuningTask;
+use crate::task::{Options, TuningTask};
 
 /// A demand on a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Demand {
 }
 
 /// Demands that cannot be kept together, and why not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// Demands that fail together; without any one of them, the others could be kept. Deadlines
     /// come first, otherwise they are in the file's order. Empty: the demands are not the reason.
@@ -32,12 +32,36 @@ pub struct Conflict {
     /// Could they be kept if limiters cost nothing and could let through any rate? Then only the
     /// timers do not suffice.
     pub for_want_of_timers: bool,
+    /// Changes of which each alone is enough: with it there are limits that keep every deadline.
+    pub remedies: Vec<Remedy>,
 }
+
+/// A change of the system or of the options that is enough.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Remedy {
+    /// Without the rate of the shared timer that the user asks for.
+    AnyTimerRate,
+    /// A longest delay of so many cycles.
+    LongestDelay(u64),
+    /// A deadline of so many cycles.
+    Deadline(Demand, u64),
+    /// An expected rate of so many hertz of the source with this index.
+    Expected(usize, f64),
+    /// A handler of so many cycles of the source with this index.
+    Handler(usize, u64),
+    /// The limit of the source with this index in hardware.
+    InHardware(usize),
+    /// So much over-admission: 0.1 is 10 %.
+    OverAdmission(f64),
+}
+
+/// Are there limits if the source with this index expects so many hertz?
+pub type Expecting<'a> = &'a dyn Fn(usize, f64) -> bool;
 
 /// The demands of an infeasible task that fail together. `keep` is the argument with which the task
 /// was made ([`TuningTask::new`]).
 #[must_use]
-pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
+pub fn explain(task: &TuningTask, keep: &[usize], expecting: Expecting) -> Conflict {
     let system = task.system;
     let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let mut demands: Vec<Demand> = deadlines(system);
@@ -50,6 +74,7 @@ pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
         return Conflict {
             demands: Vec::new(),
             for_want_of_timers: false,
+            remedies: remedies(task, &[], keep, expecting),
         };
     }
     // Demands that are tried first are the likeliest to be dropped, so the rarest causes come
@@ -64,10 +89,193 @@ pub fn explain(task: &TuningTask, keep: &[usize]) -> Conflict {
             demands = fewer;
         }
     }
+    let stays = keep;
     let (relaxed, keep) = relaxed(system, &demands, &tuned, keep);
     Conflict {
         for_want_of_timers: is_conceivable(&task.with(&relaxed, &keep)),
+        remedies: remedies(task, &demands, stays, expecting),
         demands,
+    }
+}
+
+/// The over-admissions that are tried.
+const OVER_ADMISSIONS: [f64; 7] = [0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0];
+/// The largest factor by which a remedy changes a value: what has to change more is another system.
+const MOST_FACTOR: f64 = 64.0;
+
+/// The changes that are enough, each tried on the whole system.
+fn remedies(
+    task: &TuningTask,
+    demands: &[Demand],
+    keep: &[usize],
+    expecting: Expecting,
+) -> Vec<Remedy> {
+    let options = &task.options;
+    let clock = task.system.cpu.clock_hz;
+    let with_options = |options: Options| {
+        is_feasible(&TuningTask {
+            accepts: task.accepts,
+            ..TuningTask::new(task.system, task.platform, options, keep)
+        })
+    };
+    let with = |change: &dyn Fn(&mut System)| {
+        let mut system = task.system.clone();
+        change(&mut system);
+        is_feasible(&task.with(&system, keep))
+    };
+    let mut found = Vec::new();
+    if options.timer_rate.is_some() {
+        let freed = Options {
+            timer_rate: None,
+            ..options.clone()
+        };
+        found.extend(with_options(freed).then_some(Remedy::AnyTimerRate));
+    }
+    if let Some(delay) = options.longest_delay {
+        let longest_delay = |cycles: u64| Options {
+            longest_delay: Some(cycles),
+            ..options.clone()
+        };
+        let least = least_above(delay, clock, |cycles| with_options(longest_delay(cycles)));
+        found.extend(least.map(Remedy::LongestDelay));
+    }
+    for &demand in demands {
+        let remedy = match demand {
+            Demand::TaskDeadline(_) | Demand::HandlerDeadline(_) => deadline(task.system, demand)
+                .and_then(|stated| {
+                    least_above(stated, clock, |cycles| {
+                        with(&|system| set_deadline(system, demand, cycles))
+                    })
+                })
+                .map(|cycles| Remedy::Deadline(demand, cycles)),
+            Demand::Rate(source) => task
+                .system
+                .sources
+                .get(source)
+                .and_then(|of| of.rates.expected)
+                .and_then(|stated| most_below(stated.hertz(), |hertz| expecting(source, hertz)))
+                .map(|hertz| Remedy::Expected(source, hertz)),
+        };
+        found.extend(remedy);
+    }
+    for &demand in demands {
+        let Demand::Rate(source) = demand else {
+            continue;
+        };
+        let Some(of) = task.system.sources.get(source) else {
+            continue;
+        };
+        let shorter = most_below(of.handler.cycles as f64, |cycles| {
+            with(&|system| {
+                if let Some(of) = system.sources.get_mut(source) {
+                    of.handler.cycles = cycles as u64;
+                }
+            })
+        });
+        found.extend(shorter.map(|cycles| Remedy::Handler(source, cycles as u64)));
+    }
+    found.extend(in_hardware(task, demands, keep));
+    if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
+        let over_admission = OVER_ADMISSIONS.into_iter().find(|&over_admission| {
+            over_admission > options.over_admission
+                && with_options(Options {
+                    over_admission,
+                    ..options.clone()
+                })
+        });
+        found.extend(over_admission.map(Remedy::OverAdmission));
+    }
+    found
+}
+
+/// Limits in hardware, one at a time: of sources whose rates are demanded, and of those that state
+/// a rate and have no limit, since no timer can limit them or the file says so.
+fn in_hardware(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Remedy> {
+    if task.options.timer_rate.is_some() {
+        return Vec::new();
+    }
+    let is_enough = |source: usize| {
+        let mut system = task.system.clone();
+        if let Some(of) = system.sources.get_mut(source) {
+            limit_in_hardware(of, 1);
+        }
+        let keep: Vec<usize> = keep.iter().copied().filter(|&of| of != source).collect();
+        let options = task.options.clone();
+        is_feasible(&TuningTask::new(&system, task.platform, options, &keep))
+    };
+    let sources = task.system.sources.iter().enumerate();
+    let unlimited = |of: &Source| {
+        of.limit.policy == Policy::Off
+            && (of.rates.expected.is_some() || of.rates.tolerated.is_some())
+    };
+    sources
+        .filter(|&(source, of)| {
+            of.limit.place != Place::Hardware
+                && (demands.contains(&Demand::Rate(source)) || unlimited(of))
+        })
+        .filter(|&(source, _)| is_enough(source))
+        .map(|(source, _)| Remedy::InHardware(source))
+        .collect()
+}
+
+/// The least number of cycles above `stated` for which `holds` is true, as seconds of three digits;
+/// none up to [`MOST_FACTOR`] times it. `holds` stays true from there on.
+fn least_above(stated: u64, clock_hz: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let rounded = |factor: f64| {
+        let seconds = stated as f64 * factor / clock_hz as f64;
+        let step = 10_f64.powf(seconds.log10().floor() - 2.0);
+        ((seconds / step).ceil() * step * clock_hz as f64) as u64
+    };
+    let factor = nearest(|factor| holds(rounded(factor)))?;
+    Some(rounded(factor))
+}
+
+/// The largest number below `stated`, to three digits, for which `holds` is true; none down to
+/// [`MOST_FACTOR`] times less. `holds` stays true from there on.
+fn most_below(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
+    let rounded = |factor: f64| {
+        let value = stated / factor;
+        let step = 10_f64.powf(value.log10().floor() - 2.0);
+        // The sum of a rounding error must not take a whole step.
+        (value / step + 1e-9).floor() * step
+    };
+    let factor = nearest(|factor| holds(rounded(factor)))?;
+    Some(rounded(factor))
+}
+
+/// The least factor, to about a percent, for which `holds` is true.
+fn nearest(holds: impl Fn(f64) -> bool) -> Option<f64> {
+    if !holds(MOST_FACTOR) {
+        return None;
+    }
+    let (mut fails, mut held) = (1.0_f64, MOST_FACTOR);
+    while held / fails > 1.01 {
+        let middle = (fails * held).sqrt();
+        if holds(middle) {
+            held = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    Some(held)
+}
+
+fn deadline(system: &System, demand: Demand) -> Option<u64> {
+    match demand {
+        Demand::TaskDeadline(index) => system.receivers.get(index)?.deadline,
+        Demand::HandlerDeadline(index) => system.sources.get(index)?.deadline,
+        Demand::Rate(_) => None,
+    }
+}
+
+fn set_deadline(system: &mut System, demand: Demand, cycles: u64) {
+    let place = match demand {
+        Demand::TaskDeadline(index) => system.receivers.get_mut(index).map(|of| &mut of.deadline),
+        Demand::HandlerDeadline(index) => system.sources.get_mut(index).map(|of| &mut of.deadline),
+        Demand::Rate(_) => None,
+    };
+    if let Some(place) = place {
+        *place = Some(cycles);
     }
 }
 
@@ -83,6 +291,15 @@ fn deadlines(system: &System) -> Vec<Demand> {
                 .map(|(index, _)| Demand::HandlerDeadline(index)),
         )
         .collect()
+}
+
+/// Limits a source in hardware to one request per `interval` cycles.
+fn limit_in_hardware(source: &mut Source, interval: u64) {
+    source.limit.policy = Policy::Strict;
+    source.limit.place = Place::Hardware;
+    source.limit.interval = Interval::of_cycles(interval);
+    source.limit.expiry = None;
+    source.limit.silicon = None;
 }
 
 /// The system with only `demands`, and the sources that are then not tuned. A source whose rate is
@@ -105,11 +322,7 @@ fn relaxed(
             source.deadline = None;
         }
         if tuned.contains(&index) && !demands.contains(&Demand::Rate(index)) {
-            source.limit.policy = Policy::Strict;
-            source.limit.place = Place::Hardware;
-            source.limit.interval = Interval::of_cycles(NEVER);
-            source.limit.expiry = None;
-            source.limit.silicon = None;
+            limit_in_hardware(source, NEVER);
             keep.push(index);
         }
     }

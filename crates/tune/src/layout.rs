@@ -99,16 +99,82 @@ fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize
 }
 
 /// Drops layouts without a shared timer if the user asks for its rate and a source can share it.
-fn keep_the_pinned_timer(task: &TuningTask, layouts: &mut Vec<Layout>) {
+pub fn keep_the_pinned_timer(task: &TuningTask, layouts: &mut Vec<Layout>) {
     if task.options.timer_rate.is_some() && task.tuned.iter().any(TunedSource::may_share) {
         layouts.retain(|layout| layout.contains(&Arrangement::Shared));
     }
 }
 
 /// The bursts that are tried with a bursty limiter that has a channel of its own.
-const BURSTS: [u32; 15] = [
-    2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
+const BURSTS: [u32; 18] = [
+    2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
 ];
+
+/// The most layouts of [`variants`].
+const MOST_VARIANTS: usize = 1_500;
+
+/// Layouts beyond [`layouts`], for systems in which none of those holds: all that there are, with
+/// every burst of [`BURSTS`], while they are few; else each of [`layouts`] with one burst for all
+/// bursty limiters that have channels of their own, and with them in place of strict ones.
+#[must_use]
+pub fn variants(task: &TuningTask) -> Vec<Layout> {
+    let of_source = |tuned: &TunedSource| -> Vec<Arrangement> {
+        let ways = tuned.ways.iter();
+        ways.flat_map(|&way| with_bursts(way)).collect()
+    };
+    let all: Vec<Vec<Arrangement>> = task.tuned.iter().map(of_source).collect();
+    let number = all
+        .iter()
+        .fold(1_usize, |product, of| product.saturating_mul(of.len()));
+    let mut found = if number <= MOST_VARIANTS {
+        all.iter().fold(vec![Vec::new()], |before, ways| {
+            let longer = |layout: &Layout| {
+                let layout = layout.clone();
+                ways.iter().map(move |&way| {
+                    let mut longer = layout.clone();
+                    longer.push(way);
+                    longer
+                })
+            };
+            before.iter().flat_map(longer).collect()
+        })
+    } else {
+        let of_layout = |layout: Layout| BURSTS.map(|burst| with_one_burst(task, &layout, burst));
+        let mut found: Vec<Layout> = layouts(task).into_iter().flat_map(of_layout).collect();
+        found.dedup();
+        found
+    };
+    keep_the_pinned_timer(task, &mut found);
+    found
+}
+
+/// The arrangement with every burst that it can have.
+fn with_bursts(way: Arrangement) -> Vec<Arrangement> {
+    match way {
+        Arrangement::Own(Policy::Bursty, timing, _) => BURSTS
+            .map(|burst| Arrangement::Own(Policy::Bursty, timing, burst))
+            .to_vec(),
+        way => vec![way],
+    }
+}
+
+/// The layout with a bursty limiter of this burst for every source that has a channel of its own
+/// and may be bursty.
+fn with_one_burst(task: &TuningTask, layout: &Layout, burst: u32) -> Layout {
+    let of_source = |(tuned, way): (&TunedSource, &Arrangement)| {
+        let bursty = tuned.ways.iter().find_map(|way| match *way {
+            Arrangement::Own(Policy::Bursty, timing, _) => {
+                Some(Arrangement::Own(Policy::Bursty, timing, burst))
+            }
+            _ => None,
+        });
+        match *way {
+            Arrangement::Own(..) => bursty.unwrap_or(*way),
+            way => way,
+        }
+    };
+    task.tuned.iter().zip(layout).map(of_source).collect()
+}
 
 /// The next larger and the next smaller burst.
 fn next_bursts(now: u32) -> impl Iterator<Item = u32> {
@@ -219,9 +285,14 @@ pub enum BandRule {
     Ignored,
 }
 
-/// The sources of `layout` that need a channel of their own. Only the scale decides what each of
-/// them needs.
-fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<Item = Client> {
+/// The sources of `layout` that need a channel of their own. Only the scale and the rule decide
+/// which interval each of them needs.
+fn owners(
+    task: &TuningTask,
+    layout: &Layout,
+    scale: Percent,
+    bound: BandRule,
+) -> impl Iterator<Item = Client> {
     let clock = task.system.cpu.clock_hz;
     let own = task.tuned.iter().zip(layout);
     own.filter_map(move |(tuned, way)| {
@@ -232,7 +303,7 @@ fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<I
         Some(Client {
             wanted: ChannelUse::Own(policy, timing),
             channel: tuned.channel,
-            shortest: Band::shortest(tuned.band.most(scale), requests, clock),
+            shortest: shortest(tuned, requests, scale, bound, clock),
             longest: Band::longest(tuned.band.asked(scale), requests, clock),
             up: false,
         })
@@ -241,8 +312,8 @@ fn owners(task: &TuningTask, layout: &Layout, scale: Percent) -> impl Iterator<I
 
 /// Can the timers serve the sources of `layout` that share none? If they cannot, no period helps.
 #[must_use]
-pub fn suits_owners(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
-    let clients: Vec<Client> = owners(task, layout, scale).collect();
+pub fn suits_owners(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRule) -> bool {
+    let clients: Vec<Client> = owners(task, layout, scale, bound).collect();
     assign(task.platform, &task.taken, &clients).is_some()
 }
 
@@ -278,7 +349,7 @@ pub fn plan(
             up: is_pinned,
         });
     }
-    clients.extend(owners(task, layout, scale));
+    clients.extend(owners(task, layout, scale, bound));
     let mut settings = assign(task.platform, &task.taken, &clients)?.into_iter();
     let shared_timer = if layout.contains(&Arrangement::Shared) {
         Some(SharedTimer {

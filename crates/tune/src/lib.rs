@@ -34,11 +34,11 @@ mod fixture;
 mod tests;
 
 pub use band::{Band, Percent, hertz};
-pub use explain::{Conflict, Demand, explain};
+pub use explain::{Conflict, Demand, Remedy, explain};
 pub use measure::{Measure, MeasureKey};
 pub use plan::{Arrangement, Choice, LimitPlan, Setting, SharedTimer};
 pub use platform::{MOST_BURST, Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
 pub use search::{Progress, TuningSolution, alternatives, is_feasible, search};
-pub use session::{Outcome, Session};
-pub use task::{Accepts, Options, Slot, TunedSource, TuningTask};
+pub use session::{Idleness, LoweredBurst, Outcome, Session};
+pub use task::{Accepts, Aim, Options, Slot, TunedSource, TuningTask};
 pub use write::{WriteBackError, write_back};

@@ -36,6 +36,10 @@ pub struct Measure {
 /// cannot reach, so that the order is total and repeatable.
 pub type MeasureKey = (Reverse<Percent>, u64, u64, u64, u64);
 
+/// The order in which the knee comes first: the scale, the product of overhead and longest delay,
+/// then [`MeasureKey`].
+pub type KneeKey = (Reverse<Percent>, u128, MeasureKey);
+
 impl Measure {
     /// Its key in the order of measures; the lesser is the better.
     #[must_use]
@@ -44,9 +48,22 @@ impl Measure {
             Reverse(self.scale_percent),
             (self.timer_rate_hz * 1e6) as u64,
             (self.over_admission * 1e9).round() as u64,
-            (self.overhead * 1e9).round() as u64,
+            self.overhead_key(),
             self.longest_delay.unwrap_or(u64::MAX),
         )
+    }
+
+    /// Its key in the order of the knee; the lesser is the better.
+    #[must_use]
+    pub fn knee_key(&self) -> KneeKey {
+        let product = self.longest_delay.map_or(u128::MAX, |delay| {
+            u128::from(delay) * u128::from(self.overhead_key())
+        });
+        (Reverse(self.scale_percent), product, self.key())
+    }
+
+    fn overhead_key(&self) -> u64 {
+        (self.overhead * 1e9).round() as u64
     }
 }
 
@@ -83,7 +100,8 @@ fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
             _ => None,
         })
         .map(|interval| clock / interval.max(1) as f64)
-        .sum()
+        // A sum of no floats would be -0.
+        .fold(0.0, |sum, rate| sum + rate)
 }
 
 fn overhead(system: &System, analysis: &Analysis) -> f64 {

@@ -16,6 +16,8 @@ pub struct Answers {
     /// The sources, as indices in [`System::sources`], that no timer can limit: the port does not
     /// limit their interrupts.
     pub out_of_reach: Vec<usize>,
+    /// What the file has to add for limiters that its sources could have, but for their costs.
+    pub missing_costs: Vec<String>,
 }
 
 /// Finds the timers that the processor of the file `text`, whose system is `system`, offers to
@@ -32,7 +34,13 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
             wanted.push((way, limiter));
         }
     }
-    let mut answers = Answers::default();
+    let shapes = wanted.iter().map(|&(_, limiter)| limiter);
+    let mut answers = Answers {
+        missing_costs: shapes
+            .filter_map(|limiter| hardware.missing_costs(limiter))
+            .collect(),
+        ..Answers::default()
+    };
     let mut within_reach = vec![false; system.sources.len()];
     for (index, of) in hardware.channels().enumerate() {
         let counters = &mut answers.platform.counters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for the best limits: decision 0005.
+//! The search for the best limits: decisions 0005 and 0019.
 //!
 //! For one layout, every period that can be the best is tried ([`crate::layout::periods`]), so
 //! there the result is exact. Layouts are searched completely while there are few (`layouts`), and
@@ -13,11 +13,12 @@ use weir_model::System;
 
 use crate::band::{Percent, WHOLE};
 use crate::layout::{
-    BandRule, Layout, is_in_band, layout_of, layouts, neighbours, periods, plan, suits_owners,
+    BandRule, Layout, is_in_band, keep_the_pinned_timer, layout_of, layouts, neighbours, periods,
+    plan, suits_owners, variants,
 };
 use crate::measure::{Measure, MeasureKey, longest_delay, measure};
 use crate::plan::{Arrangement, LimitPlan};
-use crate::task::TuningTask;
+use crate::task::{Aim, TuningTask};
 use crate::window::{first, ideal};
 
 /// Limits with which every deadline holds.
@@ -49,6 +50,32 @@ const MOST_ROUNDS: usize = 60;
 /// The best limits; none if no limits keep every deadline.
 #[must_use]
 pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
+    let mut best = fewest_interrupts(task, progress)?;
+    if task.options.aim == Aim::Knee {
+        best = knee(task, best);
+        // Around the knee there can be layouts that reach further than those around the corner.
+        while let Some(higher) = higher(task, &best) {
+            best = knee(task, higher);
+        }
+    }
+    Some(best)
+}
+
+/// Limits of a larger scale in the layouts around those of `found`.
+fn higher(task: &TuningTask, found: &TuningSolution) -> Option<TuningSolution> {
+    let top = top(task)?;
+    let scale = found.measure.scale_percent;
+    let found: Vec<Option<TuningSolution>> = around(task, &layout_of(&found.plan))
+        .par_iter()
+        .map(|layout| improve(task, layout, Some(found), top))
+        .collect();
+    let all = found.into_iter().flatten();
+    all.filter(|of| of.measure.scale_percent > scale)
+        .min_by_key(TuningSolution::key)
+}
+
+/// The limits with the largest scale and, of these, the fewest timer interrupts.
+fn fewest_interrupts(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     let top = top(task)?;
     let layouts = layouts(task);
     let done = AtomicUsize::new(0);
@@ -58,6 +85,14 @@ pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
         best = better_of(task, batch, best, top, || {
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, all);
         });
+    }
+    if best.is_none() {
+        for batch in variants(task).chunks(BATCH) {
+            best = better_of(task, batch, best, top, || ());
+            if best.is_some() {
+                break;
+            }
+        }
     }
     for _ in 0..MOST_ROUNDS {
         let before = best.as_ref()?;
@@ -73,23 +108,84 @@ pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     best
 }
 
+/// The limits with the least product of overhead and longest delay around `start`, at its scale.
+///
+/// For each layout some periods are tried, then all around the best of them. The search goes on
+/// from what it finds until nothing near is better.
+fn knee(task: &TuningTask, start: TuningSolution) -> TuningSolution {
+    let scale = start.measure.scale_percent;
+    let seed = seed(task, scale).filter(|of| of.measure.scale_percent == scale);
+    let mut best = match seed {
+        Some(seed) => nearer(seed, start),
+        None => start,
+    };
+    for _ in 0..MOST_ROUNDS {
+        let around = around(task, &layout_of(&best.plan));
+        let found: Vec<Option<TuningSolution>> = around
+            .par_iter()
+            .map(|layout| knee_of(task, layout, scale))
+            .collect();
+        let key = best.measure.knee_key();
+        best = found.into_iter().flatten().fold(best, nearer);
+        if best.measure.knee_key() == key {
+            break;
+        }
+    }
+    best
+}
+
+/// The one that is nearer to the knee; the first of equals.
+fn nearer(a: TuningSolution, b: TuningSolution) -> TuningSolution {
+    if b.measure.knee_key() < a.measure.knee_key() {
+        b
+    } else {
+        a
+    }
+}
+
+/// The limits of `layout` at `scale` with the least product of overhead and longest delay.
+fn knee_of(task: &TuningTask, layout: &Layout, scale: Percent) -> Option<TuningSolution> {
+    let plans = plans(task, layout, scale);
+    let judged = |index: usize| Some((index, judge(task, plans.get(index)?.clone(), scale)?));
+    let best_of = |indices: Vec<usize>| {
+        let judged = indices.into_iter().filter_map(judged);
+        judged.min_by_key(|(_, found)| found.measure.knee_key())
+    };
+    let tried: Vec<usize> = spread(plans.len()).collect();
+    let (near, found) = best_of(tried.clone())?;
+    let place = tried.partition_point(|&index| index < near);
+    let before = place.checked_sub(1).and_then(|place| tried.get(place));
+    let from = before.map_or(0, |before| before + 1);
+    let to = tried.get(place + 1).copied().unwrap_or(plans.len());
+    let between = (from..to).filter(|&index| index != near).collect();
+    Some(match best_of(between) {
+        Some((_, closer)) => nearer(found, closer),
+        None => found,
+    })
+}
+
+/// The plans of `layout` at `scale`, one for each period, the shortest first.
+fn plans(task: &TuningTask, layout: &Layout, scale: Percent) -> Vec<LimitPlan> {
+    if !suits_owners(task, layout, scale, BandRule::Kept) {
+        return Vec::new();
+    }
+    let periods = periods(task, layout, scale, BandRule::Kept);
+    let plan = |&period: &u64| plan(task, layout, scale, period, BandRule::Kept);
+    periods.iter().rev().filter_map(plan).collect()
+}
+
 /// Are there limits with which every deadline holds?
 #[must_use]
 pub fn is_feasible(task: &TuningTask) -> bool {
-    if top(task).is_none() {
+    let Some(top) = top(task) else {
         return false;
-    }
-    let bottom = if task.is_scaled() { 1 } else { WHOLE };
-    let any = |layouts: &[Layout]| {
+    };
+    let any = |layouts: Vec<Layout>| {
         layouts
             .par_iter()
-            .any(|layout| best_at(task, layout, bottom, None).is_some())
+            .any(|layout| improve(task, layout, None, top).is_some())
     };
-    let layouts = layouts(task);
-    any(&layouts)
-        || layouts
-            .first()
-            .is_some_and(|layout| any(&neighbours(task, layout)))
+    any(layouts(task)) || any(variants(task))
 }
 
 /// Would limits exist if limiters cost nothing and let through just what is asked for?
@@ -136,7 +232,7 @@ fn top(task: &TuningTask) -> Option<Percent> {
 
 /// The last of `from..=to` for which `holds` is true, if it is for all before; none if it is not
 /// even for the first.
-fn last(from: Percent, to: Percent, holds: impl Fn(Percent) -> bool) -> Option<Percent> {
+pub(crate) fn last(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
     if from > to || !holds(from) {
         return None;
     }
@@ -199,7 +295,7 @@ fn improve(
     let from = if best.is_some() { bottom + 1 } else { bottom };
     let scales = (from..=top).rev();
     let in_band = |scale: &Percent| {
-        suits_owners(task, layout, *scale)
+        suits_owners(task, layout, *scale, BandRule::Kept)
             && !periods(task, layout, *scale, BandRule::Kept).is_empty()
     };
     let most = scales.clone().find(in_band);
@@ -245,27 +341,30 @@ pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
 }
 
 /// Choices worth comparing at the scale of `found`: some periods that work, for each kind of layout
-/// around it.
+/// around it, and the file's own limits if they are of that scale.
 #[must_use]
 pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolution> {
     let scale = found.measure.scale_percent;
-    let own = layout_of(&found.plan);
-    let mut layouts = vec![own.clone()];
-    layouts.extend(neighbours(task, &own));
-    layouts.extend(layouts_of_one_kind(task));
-    layouts
+    let mut all: Vec<TuningSolution> = around(task, &layout_of(&found.plan))
         .par_iter()
         .flat_map_iter(|layout| {
-            let plans: Vec<LimitPlan> = periods(task, layout, scale, BandRule::Kept)
-                .into_iter()
-                .filter_map(|period| plan(task, layout, scale, period, BandRule::Kept))
-                .collect();
+            let plans = plans(task, layout, scale);
             spread(plans.len())
-                .filter_map(|index| plans.iter().rev().nth(index).cloned())
-                .filter_map(|plan| judge(task, plan, scale))
+                .filter_map(|index| judge(task, plans.get(index)?.clone(), scale))
                 .collect::<Vec<_>>()
         })
-        .collect()
+        .collect();
+    all.extend(seed(task, scale).filter(|of| of.measure.scale_percent == scale));
+    all
+}
+
+/// The layout, those that differ from it in one source, and those of one kind.
+fn around(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
+    let mut found = vec![layout.clone()];
+    found.extend(neighbours(task, layout));
+    found.extend(layouts_of_one_kind(task));
+    keep_the_pinned_timer(task, &mut found);
+    found
 }
 
 /// The layouts with every source on the shared timer, and with every source on its own.

@@ -2,16 +2,16 @@
 //! Tunes a system file, from its text to the text with limits.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
-use weir_model::{Diagnostics, Expiry, Policy, System, parse};
+use weir_model::{Diagnostics, Expiry, Place, Policy, System, parse};
 
-use crate::band::Band;
+use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, explain};
 use crate::plan::LimitPlan;
 use crate::platform::Platform;
 use crate::probe::ask;
-use crate::search::{Progress, TuningSolution, alternatives, judge, search};
+use crate::search::{Progress, TuningSolution, alternatives, is_feasible, judge, last, search};
 use crate::task::{Options, TuningTask};
-use crate::write::write_back;
+use crate::write::{write_back, write_burst, write_expected};
 
 /// A system file to be tuned.
 #[derive(Debug)]
@@ -23,6 +23,20 @@ pub struct Session {
     options: Options,
     keep: Vec<usize>,
     out_of_reach: Vec<usize>,
+    missing_costs: Vec<String>,
+}
+
+/// The reason why a file has nothing to tune.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idleness {
+    /// No source states an expected or a tolerated rate.
+    NoRate,
+    /// Each source that does says `policy = "off"`.
+    AllOff,
+    /// The file does not state what limiters cost.
+    NoCosts,
+    /// No timer can limit the sources that state one.
+    NoTimer,
 }
 
 /// A tuned file.
@@ -36,14 +50,27 @@ pub struct Outcome {
     pub found: TuningSolution,
     /// Other choices that hold at the same scale, with the chosen one among them.
     pub alternatives: Vec<TuningSolution>,
-    /// The worth of the limits that the file had; none if a tuned source has none, or if they do
-    /// not keep every deadline.
+    /// The worth of the limits that the file had, at the share of the tolerated rates that they let
+    /// through; none if a tuned source has none, or if they do not keep every deadline.
     pub before: Option<TuningSolution>,
+    /// The bursts of the file with which there were no limits, and what they are now.
+    pub lowered: Vec<LoweredBurst>,
+}
+
+/// A burst that the file states and that had to be lowered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoweredBurst {
+    /// Index in [`System::sources`].
+    pub source: usize,
+    /// The burst in the file.
+    pub stated: u32,
+    /// The burst that was chosen.
+    pub burst: u32,
 }
 
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
-/// need more than two.
-const MOST_ROUNDS: usize = 4;
+/// need more than three.
+pub(crate) const MOST_ROUNDS: usize = 4;
 
 impl Session {
     /// Reads the text of the file called `name`.
@@ -58,6 +85,7 @@ impl Session {
         Ok(Self {
             platform: answers.platform,
             out_of_reach: answers.out_of_reach,
+            missing_costs: answers.missing_costs,
             name: name.to_owned(),
             text: text.to_owned(),
             system,
@@ -88,6 +116,34 @@ impl Session {
         })
     }
 
+    /// What the file has to add before the limiters are tried that it does not state the costs of.
+    #[must_use]
+    pub fn missing_costs(&self) -> &[String] {
+        &self.missing_costs
+    }
+
+    /// Why no source is tuned; none: some are.
+    #[must_use]
+    pub fn idleness(&self) -> Option<Idleness> {
+        let has_band = |source: usize| {
+            let of = self.system.sources.get(source);
+            of.is_some_and(|of| Band::new(&of.rates, 0.0).is_some())
+        };
+        let sources = 0..self.system.sources.len();
+        let stated: Vec<usize> = sources.filter(|&source| has_band(source)).collect();
+        if !self.task().tuned.is_empty() {
+            None
+        } else if stated.is_empty() {
+            Some(Idleness::NoRate)
+        } else if !stated.iter().any(|of| self.out_of_reach.contains(of)) {
+            Some(Idleness::AllOff)
+        } else if !self.missing_costs.is_empty() {
+            Some(Idleness::NoCosts)
+        } else {
+            Some(Idleness::NoTimer)
+        }
+    }
+
     /// The task: what is tuned, and within which bounds.
     #[must_use]
     pub fn task(&self) -> TuningTask<'_> {
@@ -99,8 +155,103 @@ impl Session {
         )
     }
 
-    /// The best limits; none if there are none with which every deadline holds.
+    /// The best limits; none if there are none with which every deadline holds. A burst that the
+    /// file states is lowered only if there are no limits with it, and only as far as it has to be.
     pub fn tune(&self, progress: Progress) -> Option<Outcome> {
+        let as_stated = self.tune_as_stated(progress);
+        if as_stated.is_some() {
+            return as_stated;
+        }
+        let stated = self.stated_bursts();
+        let bursts = self.highest_bursts(&stated)?;
+        let outcome = self.with_bursts(&bursts)?.tune_as_stated(progress)?;
+        let lowered = stated.iter().zip(&bursts);
+        Some(Outcome {
+            before: None,
+            lowered: lowered
+                .filter(|(stated, now)| stated != now)
+                .map(|(&(source, stated), &(_, burst))| LoweredBurst {
+                    source,
+                    stated,
+                    burst,
+                })
+                .collect(),
+            ..outcome
+        })
+    }
+
+    /// The sources whose burst the file states and the search does not choose, each with its burst:
+    /// buckets, and limits in hardware.
+    fn stated_bursts(&self) -> Vec<(usize, u32)> {
+        let tuned = self.task().tuned;
+        let limit = |source: usize| Some(&self.system.sources.get(source)?.limit);
+        tuned
+            .iter()
+            .filter_map(|of| Some((of.source, limit(of.source)?)))
+            .filter(|(_, limit)| limit.policy == Policy::Bucket || limit.place == Place::Hardware)
+            .map(|(source, limit)| (source, limit.burst))
+            .filter(|&(_, burst)| burst > 1)
+            .collect()
+    }
+
+    /// The same session with other bursts; none: the file cannot have them.
+    fn with_bursts(&self, bursts: &[(usize, u32)]) -> Option<Self> {
+        let mut text = self.text.clone();
+        for &(source, burst) in bursts {
+            let name = &self.system.sources.get(source)?.name;
+            text = write_burst(&text, name, burst).ok()?;
+        }
+        Self::new(&self.name, &text, self.options.clone()).ok()
+    }
+
+    /// The highest bursts up to `stated` with which there are limits: the same cap for all, then
+    /// each as high as it can be, in the file's order. None: there are no such bursts.
+    fn highest_bursts(&self, stated: &[(usize, u32)]) -> Option<Vec<(usize, u32)>> {
+        let holds = |bursts: &[(usize, u32)]| {
+            self.with_bursts(bursts)
+                .is_some_and(|session| session.is_feasible())
+        };
+        let most = stated.iter().map(|&(_, burst)| burst).max()?;
+        let capped = |cap: u32| -> Vec<(usize, u32)> {
+            let all = stated.iter();
+            all.map(|&(source, burst)| (source, burst.min(cap)))
+                .collect()
+        };
+        let lowest = self.lowest_cap(stated)?;
+        let cap = last(lowest, most, |cap| holds(&capped(cap)))?;
+        let mut bursts = capped(cap);
+        for (index, &(_, most)) in stated.iter().enumerate() {
+            let with = |burst: u32| {
+                let mut bursts = bursts.clone();
+                if let Some((_, of)) = bursts.get_mut(index) {
+                    *of = burst;
+                }
+                bursts
+            };
+            let highest = last(cap.min(most), most, |burst| holds(&with(burst)))?;
+            bursts = with(highest);
+        }
+        Some(bursts)
+    }
+
+    /// The lowest burst that the file may state for all of `stated`.
+    fn lowest_cap(&self, stated: &[(usize, u32)]) -> Option<u32> {
+        (1..=2).find(|&cap| {
+            let capped = stated.iter().map(|&(source, of)| (source, of.min(cap)));
+            self.with_bursts(&capped.collect::<Vec<_>>()).is_some()
+        })
+    }
+
+    fn is_feasible(&self) -> bool {
+        let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
+        is_feasible(&TuningTask {
+            accepts: Some(&accepts),
+            ..self.task()
+        })
+    }
+
+    /// The best limits with the bursts that the file states.
+    fn tune_as_stated(&self, progress: Progress) -> Option<Outcome> {
         let (mut found, mut text) = self.round(progress)?;
         let mut tuned = self.again(&text)?;
         // The written policies narrow the next search. The search ends when tuning the file again
@@ -117,11 +268,11 @@ impl Session {
         let task = self.task();
         Some(Outcome {
             alternatives: alternatives(&task, &found),
-            before: LimitPlan::current(&task)
-                .and_then(|plan| judge(&task, plan, found.measure.scale_percent)),
+            before: current(&task),
             system: tuned.system,
             text,
             found,
+            lowered: Vec::new(),
         })
     }
 
@@ -135,6 +286,7 @@ impl Session {
             options: self.options.clone(),
             keep: self.keep.clone(),
             out_of_reach: self.out_of_reach.clone(),
+            missing_costs: self.missing_costs.clone(),
         })
     }
 
@@ -157,16 +309,55 @@ impl Session {
         are_alike(&read, &planned).then_some(text)
     }
 
-    /// Explains which demands cannot be kept together, if there are no limits.
+    /// Explains which demands cannot be kept together, if there are no limits. Bursts that the file
+    /// states are taken as low as they can be.
     #[must_use]
     pub fn explain(&self) -> Conflict {
+        let stated = self.stated_bursts();
+        let lowest = self.lowest_cap(&stated).and_then(|cap| {
+            let capped = stated.iter().map(|&(source, of)| (source, of.min(cap)));
+            self.with_bursts(&capped.collect::<Vec<_>>())
+        });
+        lowest.as_ref().unwrap_or(self).explain_as_stated()
+    }
+
+    fn explain_as_stated(&self) -> Conflict {
         let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
         let task = TuningTask {
             accepts: Some(&accepts),
             ..self.task()
         };
-        explain(&task, &self.keep)
+        let expecting = |source: usize, hertz: f64| {
+            self.with_expected(source, hertz)
+                .is_some_and(|session| session.is_feasible())
+        };
+        explain(&task, &self.keep, &expecting)
     }
+
+    /// The same session with another expected rate of a source.
+    fn with_expected(&self, source: usize, hertz: f64) -> Option<Self> {
+        let name = &self.system.sources.get(source)?.name;
+        let text = write_expected(&self.text, name, hertz).ok()?;
+        Self::new(&self.name, &text, self.options.clone()).ok()
+    }
+}
+
+/// The limits of the file at the largest scale that they serve.
+fn current(task: &TuningTask) -> Option<TuningSolution> {
+    let plan = LimitPlan::current(task)?;
+    let clock = task.system.cpu.clock_hz;
+    let serves = |scale: Percent| {
+        task.tuned.iter().all(|tuned| {
+            let effective = plan.effective(tuned.source, clock);
+            effective.is_some_and(|hertz| hertz >= tuned.band.asked(scale) * (1.0 - SAME))
+        })
+    };
+    let scale = if task.is_scaled() {
+        (1..=WHOLE).rev().find(|&scale| serves(scale))?
+    } else {
+        WHOLE
+    };
+    judge(task, plan, scale)
 }
 
 /// Do the limits of both systems mean the same? The order of timers does not matter.

@@ -17,17 +17,31 @@ pub struct Options {
     pub timer_rate: Option<Rate>,
     /// The most cycles for which interrupts together may hold the processor.
     pub longest_delay: Option<u64>,
+    /// Which of the limits at the largest scale are chosen.
+    pub aim: Aim,
 }
 
 impl Default for Options {
-    /// An over-admission of 10 %, and no other bounds.
+    /// An over-admission of 10 %, no other bounds, and the knee.
     fn default() -> Self {
         Self {
             over_admission: 0.1,
             timer_rate: None,
             longest_delay: None,
+            aim: Aim::Knee,
         }
     }
+}
+
+/// Which limits are the best of those that let through the same share of the tolerated rates
+/// (decision 0019).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Aim {
+    /// Those with the least product of overhead and longest delay.
+    #[default]
+    Knee,
+    /// Those with the fewest timer interrupts. Bursts grow as far as deadlines allow.
+    FewestInterrupts,
 }
 
 /// A source whose limit is chosen.

@@ -13,7 +13,8 @@ use crate::measure::measure;
 use crate::plan::{Choice, LimitPlan, Setting, SharedTimer};
 use crate::platform::Platform;
 use crate::search::{TuningSolution, alternatives, is_feasible, search};
-use crate::task::{Options, TuningTask};
+use crate::session::MOST_ROUNDS;
+use crate::task::{Aim, Options, TuningTask};
 use crate::window::{bursts_alone, ideal, rates_alone};
 
 fn tuned<'a>(
@@ -24,6 +25,14 @@ fn tuned<'a>(
     let task = TuningTask::new(system, platform, options, &[]);
     let found = search(&task, &|_, _| ());
     (task, found)
+}
+
+/// The options of the search for the fewest timer interrupts.
+fn fewest() -> Options {
+    Options {
+        aim: Aim::FewestInterrupts,
+        ..Options::default()
+    }
 }
 
 /// regehr2005 §3.5: "three sources with maximum arrival rates of 324, 200, and 754 Hz".
@@ -81,7 +90,7 @@ fn the_own_choice_is_at_least_as_good_as_the_papers_by_each_criterion() {
     let platform = atmega128();
     for deadline in [10_000, 12_000, 20_000, 400_000] {
         let system = paper(vec![receiver(1, 400_000, deadline, 2_000)]);
-        let (task, found) = tuned(&system, &platform, Options::default());
+        let (task, found) = tuned(&system, &platform, fewest());
         let theirs = papers_plan();
         let applied = theirs.apply(&system, &platform);
         assert!(is_in_band(&task, &theirs, 100));
@@ -102,7 +111,34 @@ fn the_own_choice_is_at_least_as_good_as_the_papers_by_each_criterion() {
             ours.over_admission <= theirs.over_admission + 1e-9,
             "{ours:?} {theirs:?}"
         );
+        let (_, knee) = tuned(&system, &platform, Options::default());
+        assert!(knee.unwrap().measure.knee_key() <= theirs.knee_key());
     }
+}
+
+/// The corner has bursts as large as the deadline allows. The knee is as quick as the paper's
+/// choice, and costs little more than the corner.
+#[test]
+fn the_knee_of_the_papers_sources_is_as_quick_as_the_papers_choice() {
+    let platform = atmega128();
+    let system = paper(vec![receiver(1, 400_000, 400_000, 20_000)]);
+    let of = |options| tuned(&system, &platform, options).1.unwrap().measure;
+    let (knee, corner) = (of(Options::default()), of(fewest()));
+    let (task, _) = tuned(&system, &platform, fewest());
+    let theirs = papers_plan();
+    let theirs = measure(&task, &theirs, &theirs.apply(&system, &platform), 100);
+    assert!(
+        knee.longest_delay <= theirs.longest_delay,
+        "{knee:?} {theirs:?}"
+    );
+    assert!(
+        corner.longest_delay > theirs.longest_delay,
+        "{corner:?} {theirs:?}"
+    );
+    assert!(
+        knee.overhead < corner.overhead + 0.03,
+        "{knee:?} {corner:?}"
+    );
 }
 
 #[test]
@@ -187,10 +223,10 @@ fn what_cannot_hold_is_not_found() {
 fn interrupts_may_be_given_a_longest_delay_in_place_of_deadlines() {
     let system = paper(Vec::new());
     let platform = atmega128();
-    let (_, free) = tuned(&system, &platform, Options::default());
+    let (_, free) = tuned(&system, &platform, fewest());
     let options = Options {
         longest_delay: Some(8_000),
-        ..Options::default()
+        ..fewest()
     };
     let (_, bounded) = tuned(&system, &platform, options);
     let (free, bounded) = (free.unwrap().measure, bounded.unwrap().measure);
@@ -224,37 +260,41 @@ fn small() -> impl Strategy<Value = System> {
     })
 }
 
-/// The largest scale at which some period of a timer that all share works, tried one by one; the
-/// period is then the longest.
-fn by_force(task: &TuningTask) -> Option<(Percent, u64)> {
-    let clock = task.system.cpu.clock_hz;
+/// The scales that the search may choose, the largest first.
+fn scales(task: &TuningTask) -> impl Iterator<Item = Percent> + use<> {
     let scales = if task.is_scaled() { 1..=100 } else { 100..=100 };
-    scales.rev().find_map(|scale| {
-        (1..2_000_u64).rev().find_map(|step| {
-            let ticks = step * 32;
-            let choices: Option<Vec<(usize, Choice)>> = task
-                .tuned
-                .iter()
-                .map(|tuned| {
-                    let least = tuned.band.asked(scale) * ticks as f64 / clock as f64;
-                    let burst = (least - 1e-9).ceil().max(1.0) as u32;
-                    let effective = hertz(burst, ticks, clock);
-                    (burst <= 255 && effective <= tuned.band.most(scale))
-                        .then_some((tuned.source, Choice::Shared { burst }))
-                })
-                .collect();
-            let plan = LimitPlan {
-                shared: Some(SharedTimer {
-                    timer: None,
-                    setting: Setting {
-                        channel: 0,
-                        interval: Interval::of_cycles(ticks),
-                    },
-                }),
-                choices: choices?,
-            };
-            holds(&plan.apply(task.system, task.platform)).then_some((scale, ticks))
-        })
+    scales.rev()
+}
+
+/// The plans that hold at `scale` with a timer that all share. Its periods are the multiples of 32
+/// cycles, the longest first. The search's own code is not used.
+fn by_force(task: &TuningTask, scale: Percent) -> impl Iterator<Item = (LimitPlan, System)> {
+    let clock = task.system.cpu.clock_hz;
+    (1..2_000_u64).rev().filter_map(move |step| {
+        let ticks = step * 32;
+        let choices: Option<Vec<(usize, Choice)>> = task
+            .tuned
+            .iter()
+            .map(|tuned| {
+                let least = tuned.band.asked(scale) * ticks as f64 / clock as f64;
+                let burst = (least - 1e-9).ceil().max(1.0) as u32;
+                let effective = hertz(burst, ticks, clock);
+                (burst <= 255 && effective <= tuned.band.most(scale))
+                    .then_some((tuned.source, Choice::Shared { burst }))
+            })
+            .collect();
+        let plan = LimitPlan {
+            shared: Some(SharedTimer {
+                timer: None,
+                setting: Setting {
+                    channel: 0,
+                    interval: Interval::of_cycles(ticks),
+                },
+            }),
+            choices: choices?,
+        };
+        let applied = plan.apply(task.system, task.platform);
+        holds(&applied).then_some((plan, applied))
     })
 }
 
@@ -264,18 +304,31 @@ proptest! {
     #[test]
     fn what_is_found_holds_and_lies_in_its_bands_and_nothing_better_exists(system in small()) {
         let platform = atmega128();
-        let (task, found) = tuned(&system, &platform, Options::default());
-        if let Some(found) = &found {
+        let (task, found) = tuned(&system, &platform, fewest());
+        let (_, knee) = tuned(&system, &platform, Options::default());
+        prop_assert_eq!(found.is_some(), knee.is_some());
+        for found in found.iter().chain(&knee) {
             let scale = found.measure.scale_percent;
             prop_assert!(holds(&found.plan.apply(&system, &platform)));
             prop_assert!(is_in_band(&task, &found.plan, scale));
             prop_assert!(found.measure.over_admission <= 0.1 + 1e-9);
+        }
+        if let (Some(found), Some(knee)) = (&found, &knee) {
             for other in alternatives(&task, found) {
                 prop_assert!(other.measure.key() >= found.measure.key(), "{:?} is better than {:?}", other, found);
                 prop_assert!(holds(&other.plan.apply(&system, &platform)));
             }
+            for other in alternatives(&task, knee) {
+                prop_assert!(other.measure.knee_key() >= knee.measure.knee_key(), "{:?} is nearer than {:?}", other, knee);
+            }
+            for (plan, applied) in by_force(&task, knee.measure.scale_percent).step_by(5) {
+                let other = measure(&task, &plan, &applied, knee.measure.scale_percent);
+                prop_assert!(other.knee_key().1 * 102 / 100 >= knee.measure.knee_key().1, "{:?} is nearer than {:?}", plan, knee);
+            }
         }
-        if let Some((scale, ticks)) = by_force(&task) {
+        let forced = scales(&task).find_map(|scale| Some((scale, by_force(&task, scale).next()?.0)));
+        if let Some((scale, plan)) = forced {
+            let ticks = plan.shared.unwrap().setting.interval.cycles();
             let found = found.expect("there are limits that hold");
             prop_assert!(found.measure.scale_percent >= scale, "{} against {}", found.measure.scale_percent, scale);
             if found.measure.scale_percent == scale {
@@ -313,15 +366,21 @@ proptest! {
         }
     }
 
+    /// What is written narrows the next search, which then can find better limits: a session
+    /// searches again until nothing changes, so it has to end.
     #[test]
-    fn what_is_tuned_stays_as_it_is(system in small()) {
+    fn searches_from_their_own_results_end(system in small()) {
         let platform = atmega128();
-        let (_, found) = tuned(&system, &platform, Options::default());
-        if let Some(found) = found {
-            let once = found.plan.apply(&system, &platform);
-            let (_, again) = tuned(&once, &platform, Options::default());
-            let again = again.expect("what holds is found again").plan.apply(&once, &platform);
-            prop_assert_eq!(again, once);
+        for options in [fewest(), Options::default()] {
+            let mut now = system.clone();
+            let is_end = (0..=MOST_ROUNDS).any(|_| {
+                let next = tuned(&now, &platform, options.clone()).1;
+                let next = next.map(|found| found.plan.apply(&now, &platform));
+                let is_end = next.as_ref().is_none_or(|next| *next == now);
+                now = next.unwrap_or_else(|| now.clone());
+                is_end
+            });
+            prop_assert!(is_end, "{:?} changes for ever", options);
         }
     }
 }

@@ -32,7 +32,7 @@ pub fn first<T>(
     most_rate: Option<f64>,
     judge: impl Fn(&LimitPlan) -> Option<T>,
 ) -> Option<T> {
-    if !suits_owners(task, layout, scale) {
+    if !suits_owners(task, layout, scale, bound) {
         return None;
     }
     let mut periods = periods(task, layout, scale, bound);
@@ -59,6 +59,7 @@ pub fn first<T>(
     }
     let judge = |&period: &u64| judge(&at(period)?);
     let (mut next, mut seen) = (0, 0);
+    let mut skipped = Vec::new();
     let mut unseen = 0..0;
     while let Some(period) = periods.get(next) {
         if let Some(found) = judge(period) {
@@ -68,9 +69,13 @@ pub fn first<T>(
         seen += 1;
         let step = 1 + seen / PATIENCE;
         unseen = next + 1..(next + step).min(periods.len());
+        skipped.extend(unseen.clone());
         next += step;
     }
-    None
+    // Only what was tried is denied.
+    skipped
+        .into_iter()
+        .find_map(|index| periods.get(index).and_then(judge))
 }
 
 /// A system that asks for less than one with a shared timer of this period: each source that shares

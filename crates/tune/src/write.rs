@@ -79,15 +79,8 @@ pub fn write_back(
             if source.get("limit").is_none() {
                 source.insert("limit", Item::Value(Value::InlineTable(InlineTable::new())));
             }
-            let limit = source
-                .get_mut("limit")
-                .and_then(Item::as_table_like_mut)
-                .ok_or_else(|| WriteBackError::NotATable {
-                    key: "limit",
-                    name: before.name.clone(),
-                })?;
             write_limit(
-                limit,
+                table_of(source, "limit", &before.name)?,
                 *choice,
                 &before.limit,
                 &after.limit,
@@ -98,6 +91,56 @@ pub fn write_back(
         })?;
     }
     Ok(document.to_string())
+}
+
+/// The text with another `burst` in the limit of the source `name`.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_burst(text: &str, name: &str, burst: u32) -> Result<String, WriteBackError> {
+    write_in(text, name, "limit", |limit| {
+        set_number(limit, "burst", u64::from(burst));
+    })
+}
+
+/// The text with another expected rate, in hertz, of the source `name`.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_expected(text: &str, name: &str, hertz: f64) -> Result<String, WriteBackError> {
+    write_in(text, name, "rate", |rate| {
+        set_text(rate, "expected", &format!("{hertz}Hz"));
+    })
+}
+
+/// The text with a change to the table `key` of the source `name`.
+fn write_in(
+    text: &str,
+    name: &str,
+    key: &'static str,
+    change: impl FnOnce(&mut dyn TableLike),
+) -> Result<String, WriteBackError> {
+    let mut document: DocumentMut = text.parse()?;
+    entry(&mut document, "source", name, |source| {
+        change(table_of(source, key, name)?);
+        Ok(())
+    })?;
+    Ok(document.to_string())
+}
+
+/// The table `key` of `table`, which is called `name`.
+fn table_of<'t>(
+    table: &'t mut dyn TableLike,
+    key: &'static str,
+    name: &str,
+) -> Result<&'t mut dyn TableLike, WriteBackError> {
+    table
+        .get_mut(key)
+        .and_then(Item::as_table_like_mut)
+        .ok_or_else(|| WriteBackError::NotATable {
+            key,
+            name: name.to_owned(),
+        })
 }
 
 /// The interval of a shared limit is that of its timer, so the limit itself need not change.

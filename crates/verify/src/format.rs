@@ -6,6 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::answer::Answer;
+
 /// The version of the format that this program reads.
 pub const VERSION: u64 = 2;
 
@@ -91,8 +93,7 @@ pub(crate) struct System {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cpu {
     /// For the reader, who may want seconds; everything here is in cycles.
-    #[serde(rename = "clock_hz")]
-    _clock_hz: u64,
+    pub(crate) clock_hz: u64,
     pub(crate) nesting: Nesting,
     pub(crate) tasks: Tasks,
     pub(crate) time_slice: Option<u64>,
@@ -346,6 +347,16 @@ struct Described {
 /// As [`crate::verify`].
 pub fn description(text: &[u8]) -> Result<serde_json::Value, BadInput> {
     read_as(text).map(|of: Described| of.system)
+}
+
+/// What `weir check --json` printed around the certificate; none of a bare one.
+pub(crate) fn answer(text: &[u8]) -> Result<Option<Answer>, BadInput> {
+    let outer: Envelope = parse(text)?;
+    if outer.certificate.get().starts_with('{') {
+        parse(text).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn read_as<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, BadInput> {

@@ -6,6 +6,7 @@
 //! windows is a search; seeing that they are right is not. [`verify`] puts each into the equations
 //! of docs/analysis.md once. It shares no code with the analysis, so a mistake has to be made twice
 //! to go unnoticed.
+mod answer;
 mod curve;
 mod flows;
 mod format;
@@ -35,6 +36,8 @@ pub struct Report {
     pub units: usize,
     /// Busy windows, starts and ends that were put into the equations.
     pub fixed_points: usize,
+    /// Keys of the answer around the certificate that do not follow from it.
+    pub unchecked: Vec<String>,
     /// What is wrong, in the order in which it was found; empty if the certificate is valid.
     pub rejections: Vec<Rejection>,
 }
@@ -56,7 +59,8 @@ impl Report {
     }
 }
 
-/// Checks the certificate in `text`: a bare one, or one inside what `weir check --json` printed.
+/// Checks the certificate in `text`: a bare one, or one inside what `weir check --json` printed,
+/// whose rows, flows and verdict are then held against it.
 ///
 /// Takes time in proportion to the fixed points, each times the number of units;
 /// docs/certificate.md has figures.
@@ -72,6 +76,7 @@ pub fn verify(text: &[u8]) -> Result<Report, BadInput> {
         verdict: certificate.verdict,
         units: 0,
         fixed_points: 0,
+        unchecked: Vec::new(),
         rejections: Vec::new(),
     };
     let (stated, sources) = (
@@ -91,6 +96,9 @@ pub fn verify(text: &[u8]) -> Result<Report, BadInput> {
     report.check_latencies(&certificate, &units, &claims);
     let flows_hold = report.check_flows(&certificate, &units, &claims);
     report.check_verdict(&certificate, &units, &claims, flows_hold);
+    if let Some(answer) = format::answer(text)? {
+        report.check_answer(answer, &certificate.system, &claims, &certificate.flows);
+    }
     Ok(report)
 }
 
@@ -111,6 +119,10 @@ impl Claims<'_> {
     /// None: the system has no such unit. Some(None): it has no bound.
     fn find(&self, unit: Unit) -> Option<Option<Claim>> {
         self.of.get(self.units.find(unit)?).copied()
+    }
+
+    fn deadline(&self, unit: Unit) -> Option<u64> {
+        self.units.list.get(self.units.find(unit)?)?.deadline
     }
 }
 

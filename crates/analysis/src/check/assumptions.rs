@@ -18,6 +18,9 @@ pub struct Assumptions {
     pub max_work_stated: usize,
     /// The longest time for which code outside interrupts keeps them off.
     pub critical_section: AssumedCost,
+    /// Cycles of the one instruction of the interrupted program that runs between two interrupts,
+    /// at most. It may be any, and counts as the ready task's. None: nothing runs between two.
+    pub instruction_between: Option<u64>,
     /// What switching to a task and back costs.
     pub context_switch: AssumedCost,
     /// Cycles of a turn where tasks of the same urgency take turns. No turn is shorter, unless its
@@ -32,6 +35,8 @@ pub struct Assumptions {
     pub software_limits: usize,
     /// Tasks, which do not suspend themselves.
     pub tasks: usize,
+    /// Rows that stand for threads of a Linux kernel, one receive queue for each source.
+    pub kernel_threads: Vec<String>,
 }
 
 /// Names, by what is known about their execution times.
@@ -88,6 +93,9 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
         max_work_missing: missing.iter().map(|source| source.name.clone()).collect(),
         max_work_stated: stated.len(),
         critical_section: system.cpu.critical_section.into(),
+        instruction_between: (!system.sources.is_empty())
+            .then_some(system.cpu.longest_instruction)
+            .filter(|&cycles| cycles > 0),
         context_switch: system.cpu.context_switch.into(),
         time_slice: system.cpu.time_slice,
         worst_rates,
@@ -104,6 +112,13 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
             .iter()
             .filter(|receiver| receiver.wcet.cycles > 0)
             .count(),
+        kernel_threads: system
+            .linux
+            .threads
+            .iter()
+            .filter_map(|&thread| system.receivers.get(thread))
+            .map(|thread| thread.name.clone())
+            .collect(),
     }
 }
 

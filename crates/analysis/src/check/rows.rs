@@ -7,6 +7,7 @@ use serde::Serialize;
 use weir_model::{Expiry, System};
 
 use super::bound::{Bound, BoundState};
+use super::largest::{LargestPart, largest_part};
 use crate::analysis::{self, Analysis};
 use crate::curve::Curve;
 use crate::limiter::Interrupt;
@@ -71,6 +72,8 @@ pub struct Row {
     /// Its worst case.
     #[serde(flatten)]
     pub bound: Bound,
+    /// What takes most of the time, if the row misses its deadline.
+    pub largest_part: Option<LargestPart>,
     /// Its worst case if no source had a limit. None: no source has one, or the row is the
     /// interrupt of a limit's timer.
     pub without_limits: Option<Bound>,
@@ -151,11 +154,12 @@ fn described(
         arrivals: unit.own.as_ref().and_then(|own| arrivals(&own.curve)),
         deadline_cycles: unit.deadline,
         bound: Bound::of(system, row, unit.deadline),
+        largest_part: largest_part(system, units, row),
         without_limits,
     }
 }
 
-fn identity(system: &System, part: Part) -> (RowKind, &str, Option<&str>, Option<u8>) {
+pub(super) fn identity(system: &System, part: Part) -> (RowKind, &str, Option<&str>, Option<u8>) {
     let urgency = |receiver: usize| system.receivers.get(receiver).map(|of| of.urgency);
     match part {
         Part::Request(index) => {

@@ -178,6 +178,33 @@ impl Units<'_> {
         }
     }
 
+    /// Whose work `demand` is, which is one of an [`Interference`]; none of a switch of tasks and
+    /// of the instruction between two interrupts.
+    pub(crate) fn owner(&self, demand: &Demand) -> Option<Part> {
+        let is = |other: &Demand| std::ptr::eq(other, demand);
+        let of_source = self.seen.iter().position(|seen| {
+            seen.views().into_iter().any(|tasks| {
+                let interrupts = tasks.request.iter().chain(&tasks.expiry);
+                interrupts.flat_map(Interrupt::demands).any(is) || tasks.together.iter().any(is)
+            })
+        });
+        let of_timer = || {
+            let timers = &mut self.timers.iter();
+            timers.position(|of| is(&of.by_tasks) || is(&of.by_interrupts))
+        };
+        let of_unit = || {
+            let unit = self
+                .units
+                .iter()
+                .find(|unit| unit.own.as_ref().is_some_and(is));
+            unit.map(|unit| unit.part)
+        };
+        of_source
+            .map(Part::Request)
+            .or_else(|| of_timer().map(Part::Timer))
+            .or_else(of_unit)
+    }
+
     fn place_of_request(&self, source: usize) -> Option<PreemptionRank> {
         let of = self.system.sources.get(source)?;
         Some(PreemptionRank::of_interrupt(&self.system.cpu, &of.level))

@@ -19,6 +19,14 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
         of.critical_section,
         clock,
     ));
+    if let Some(cycles) = of.instruction_between {
+        lines.push(format!(
+            "between two interrupts one instruction of the interrupted program runs, whichever it is, \
+             for at most {} ({}): it counts as the ready task's",
+            clock.time(cycles),
+            plural_cycles(cycles)
+        ));
+    }
     lines.push(stated("a switch of tasks costs", of.context_switch, clock));
     if let Some(slice) = of.time_slice {
         lines.push(format!(
@@ -28,6 +36,12 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
     }
     if of.tasks > 0 {
         lines.push("tasks do not suspend themselves".to_owned());
+    }
+    if !of.kernel_threads.is_empty() {
+        lines.push(format!(
+            "Linux: {} take packets for one receive queue of each source, at most 64 in a poll; what else the kernel does is not in the file",
+            list(&of.kernel_threads)
+        ));
     }
     if !of.worst_rates.is_empty() {
         lines.push(format!(

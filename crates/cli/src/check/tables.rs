@@ -3,9 +3,10 @@
 use weir_analysis::check::{
     Bound, BoundState, Cause, CheckReport, Headroom, Row, RowKind, SourceRow, Verdict,
 };
+use weir_model::{DEADLINE_URGENCY, INTERRUPT_URGENCY};
 use weir_report::{Align, Emphasis, Grid, percent};
 
-use crate::tables::{Format, NONE, fold, hidden, or_none, plain};
+use crate::tables::{Format, NONE, fold, hidden, note, or_none, plain};
 use crate::words::{CycleClock, factor, hertz, list, plural};
 
 use Align::{Left, Right};
@@ -50,7 +51,7 @@ pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> S
         };
         grid.row([
             (row.name.clone(), name),
-            plain(place(row)),
+            plain(place(row, report)),
             or_none(row.utilisation.map(|share| format!("{:.1}", 100.0 * share))),
             plain(clock.time(row.cost_cycles)),
             or_none(period),
@@ -64,26 +65,32 @@ pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> S
     let misses = report.missing_rows().count();
     let hidden_misses = misses - shown.iter().filter(|row| row.misses()).count();
     let why = if hidden_misses > 0 {
-        format!("{hidden_misses} of which miss their deadline")
+        let miss = if hidden_misses == 1 {
+            "misses its deadline"
+        } else {
+            "miss their deadlines"
+        };
+        format!("{hidden_misses} of which {miss}")
     } else {
         "with more slack, or without deadline".to_owned()
     };
-    let hidden = hidden(shown.len(), report.rows.len(), "rows", &why);
+    let hidden = hidden(shown.len(), report.rows.len(), "row", &why);
     let asked = match report.utilisation {
         Some(share) => format!("at most {} of the processor", percent(share)),
         None => "without bound".to_owned(),
     };
-    format!(
-        "{}{hidden}\nAsked for in the long run: {asked}.",
-        grid.text()
-    )
+    let asked = note(&format!("Asked for in the long run: {asked}."));
+    format!("{}{hidden}{asked}", grid.text())
 }
 
 /// The place where a row runs: an interrupt's vector, or a task's urgency.
-fn place(row: &Row) -> String {
+fn place(row: &Row, report: &CheckReport) -> String {
+    let is_thread = report.assumptions.kernel_threads.contains(&row.name);
     match (row.kind, &row.vector, row.urgency) {
         (_, Some(vector), _) => vector.clone(),
         (RowKind::BottomHalf, ..) => "bottom half".to_owned(),
+        (_, _, Some(DEADLINE_URGENCY)) if is_thread => "SCHED_DEADLINE".to_owned(),
+        (_, _, Some(INTERRUPT_URGENCY)) if is_thread => "interrupt".to_owned(),
         (_, _, Some(urgency)) => format!("urgency {urgency}"),
         _ => NONE.to_owned(),
     }
@@ -121,13 +128,13 @@ pub(super) fn without_limits(report: &CheckReport, clock: CycleClock, format: Fo
         .filter(|row| row.needs_limits())
         .collect();
     if lost.is_empty() {
-        return match report.verdict {
+        let text = match report.verdict {
             Verdict::NotGuaranteed => {
                 "The limits save nothing: without them the same rows would hold."
             }
             _ => "The limits are not needed: without them every deadline would hold, too.",
-        }
-        .to_owned();
+        };
+        return wrapped(text, "", "  ");
     }
     let mut grid = Grid::new(
         &[
@@ -152,14 +159,14 @@ pub(super) fn without_limits(report: &CheckReport, clock: CycleClock, format: Fo
         let (mark, emphasis) = lost_mark(without);
         grid.row([
             plain(row.name.clone()),
-            plain(place(row)),
+            plain(place(row, report)),
             or_none(row.deadline_cycles.map(|of| clock.time(of))),
             or_none(row.bound.response_cycles.map(|of| clock.time(of))),
             or_none(without.response_cycles.map(|of| clock.time(of))),
             (mark, emphasis),
         ]);
     }
-    let hidden = hidden(shown.len(), lost.len(), "rows", "lost alike");
+    let hidden = hidden(shown.len(), lost.len(), "row", "lost alike");
     format!("{}\n{}{hidden}", buy(report, &lost), grid.text())
 }
 
@@ -272,7 +279,7 @@ pub(super) fn sources(report: &CheckReport, format: Format) -> String {
     let hidden = hidden(
         shown.len(),
         report.sources.len(),
-        "sources",
+        "source",
         "whose rates could rise further",
     );
     let critical = critical(report);
@@ -323,13 +330,12 @@ fn critical(report: &CheckReport) -> String {
         .as_ref()
         .and_then(|name| report.sources.iter().find(|source| &source.name == name))
     else {
-        return match report.verdict {
+        return note(match report.verdict {
             Verdict::NotGuaranteed => {
-                "\nNo source alone can be made slow enough for every deadline to hold."
+                "No source alone can be made slow enough for every deadline to hold."
             }
-            _ => "\nNo source can break a deadline, however fast it may be.",
-        }
-        .to_owned();
+            _ => "No source can break a deadline, however fast it may be.",
+        });
     };
     let headroom = &source.headroom;
     let of = headroom.factor.unwrap_or(f64::INFINITY);
@@ -345,7 +351,7 @@ fn critical(report: &CheckReport) -> String {
         "Most critical: {name}. Its rate {may} to {}{rate}{then}.",
         factor(of)
     );
-    format!("\n{}", wrapped(&text, "", "  "))
+    note(&text)
 }
 
 /// The table of the flows and their stages.
@@ -400,7 +406,7 @@ pub(super) fn flows(report: &CheckReport, clock: CycleClock, format: Format) -> 
         + &hidden(
             shown.len(),
             report.flows.len(),
-            "flows",
+            "flow",
             "with more slack, or without deadline",
         )
 }

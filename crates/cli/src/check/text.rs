@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The whole answer as text of at most 100 columns.
+//! The whole answer as text.
+use std::path::Path;
+
 use weir_analysis::check::{CheckReport, Verdict};
 use weir_model::System;
 use weir_report::Emphasis;
 use weir_report::terminal::wrapped;
 
 use super::observed::Comparison;
-use super::{assumptions, tables, verdict};
+use super::{advice, assumptions, tables, verdict};
 use crate::tables::Format;
 use crate::words::{CycleClock, title};
 
@@ -15,16 +17,18 @@ pub(super) fn text(
     system: &System,
     report: &CheckReport,
     seen: Option<&Comparison>,
+    file: &Path,
     format: Format,
 ) -> String {
     let clock = CycleClock::of(system);
     let mut parts = vec![
-        title(system),
+        wrapped(&title(system), "", "  "),
         tables::rows(report, clock, format),
         tables::without_limits(report, clock, format),
         tables::sources(report, format),
         tables::flows(report, clock, format),
         said(report, clock, format),
+        advice::text(system, report, clock, file),
         seen.map_or_else(String::new, |seen| seen.text(format)),
         assumptions::text(system, report, clock),
     ];

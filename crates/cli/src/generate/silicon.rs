@@ -2,14 +2,14 @@
 //! `weir generate --rtl`: the limiter in silicon and its driver's header.
 use std::path::{Path, PathBuf};
 
-use miette::miette;
+use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{SiliconPlan, silicon_header, silicon_module, write_files};
+use weir_generate::{MARKER, SiliconPlan, silicon_header, silicon_module};
 use weir_model::System;
 use weir_report::terminal::{is_coloured, print_answer, wrapped};
-use weir_report::{Align, Emphasis, Grid, rate};
+use weir_report::{Align, Emphasis, FileMark, Grid, rate, write_all};
 
-use super::{Args, DIGITS, as_f64};
+use super::{Args, DIGITS, as_f64, outputs};
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -40,16 +40,17 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
     let name = arguments.system.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
     let files = ["sv", "h"].map(|ending| folder.join(format!("{}.{ending}", plan.module)));
-    let [module, header] = files.clone();
+    let mut outputs = outputs(arguments);
+    outputs.folder(folder)?;
     let texts = [silicon_module(&plan, &name), silicon_header(&plan, &name)];
-    let [module_text, header_text] = &texts;
-    write_files(
-        &[
-            (module, module_text.as_str()),
-            (header, header_text.as_str()),
-        ],
-        arguments.force,
-    )?;
+    let mut written = Vec::new();
+    for (path, text) in files.iter().zip(&texts) {
+        written.push((
+            outputs.file(path, FileMark::FirstLine(MARKER))?,
+            text.as_bytes(),
+        ));
+    }
+    write_all(written).into_diagnostic()?;
     let json = Json {
         files: files.each_ref().map(|path| path.display().to_string()),
         plan: &plan,

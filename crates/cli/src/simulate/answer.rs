@@ -84,6 +84,9 @@ pub(super) struct Arrival<'a> {
     pub flow: Option<&'a str>,
     /// The pattern as `--flood` takes it.
     pub pattern: String,
+    /// The pattern for a reader.
+    #[serde(skip)]
+    pub told: String,
     pub flood: bool,
 }
 
@@ -160,6 +163,9 @@ pub(crate) struct SourceAnswer<'a> {
     pub taken: u64,
     pub masked: u64,
     pub missed: u64,
+    /// Those of `missed` that are not served.
+    #[serde(skip)]
+    pub overdue: u64,
     pub responses: Option<SpanSummary>,
     pub lost: Vec<LossCount>,
 }
@@ -299,6 +305,7 @@ fn source<'a>(of: &'a weir_model::Source, did: &SourceTally) -> SourceAnswer<'a>
         refused: did.refused,
         expiries: did.expiries,
         served: did.served,
+        overdue: did.overdue,
         taken: did.taken,
         masked: did.masked,
         missed: did.missed,
@@ -356,6 +363,7 @@ impl<'a> Answer<'a> {
                         source,
                         flow,
                         pattern: feed.pattern.to_string(),
+                        told: feed.pattern.told(system.cpu.clock_hz),
                         flood,
                     }
                 })

@@ -50,6 +50,8 @@ pub(super) struct FinishedRuns {
     pub timeline: Option<UnfinishedFile>,
 }
 
+/// The text of the progress bar.
+const RUNS: &str = "virtual time goes by";
 /// Steps of the progress bar for one run.
 const PARTS: u64 = 50;
 
@@ -69,6 +71,7 @@ impl FinishedRuns {
         let without = without(options);
         if only_without {
             let patience = Patience::new(PARTS);
+            patience.begins(RUNS);
             let (tally, timeline) = run(system, &without, &patience, timeline)?;
             return Ok(Self {
                 as_described: None,
@@ -78,7 +81,7 @@ impl FinishedRuns {
         }
         let second = (!parts.is_empty()).then_some(&without);
         let patience = Patience::new(PARTS * if second.is_some() { 2 } else { 1 });
-        patience.begins("virtual time goes by");
+        patience.begins(RUNS);
         let (first, second) = rayon::join(
             || run(system, options, &patience, timeline),
             || second.map(|options| run(system, options, &patience, None)),

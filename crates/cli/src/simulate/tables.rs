@@ -5,11 +5,10 @@ use weir_report::{Align, Emphasis, Grid, count, percent, time};
 use weir_sim::tally::Stage;
 
 use super::answer::{Answer, FlowAnswer, LossCount, RunAnswer, SourceAnswer, TaskAnswer};
-use crate::tables::{Format, fold, hidden, or_none, plain};
+use crate::tables::{Format, fold, hidden, note, or_none, plain};
 use crate::words::CycleClock;
 
 use Align::{Left, Right};
-use weir_report::terminal::wrapped;
 
 /// Most rows of each table of a large system.
 const MOST_TASKS: usize = 20;
@@ -143,8 +142,9 @@ pub(super) fn tasks(answer: &Answer, duration: u64, clock: CycleClock, format: F
         },
         format,
     );
-    let hidden = hidden(shown.len(), first.tasks.len(), "tasks", "with more slack");
-    format!("{text}{hidden}\nlate: lateness per second, added up over the jobs that ended.")
+    let hidden = hidden(shown.len(), first.tasks.len(), "task", "with more slack");
+    let late = note("late: lateness per second, added up over the jobs that ended.");
+    format!("{text}{hidden}{late}")
 }
 
 /// Lateness accumulated per second (behnke2021 §III-A).
@@ -199,10 +199,10 @@ pub(super) fn sources(answer: &Answer, format: Format) -> String {
     let hidden = hidden(
         shown.len(),
         first.sources.len(),
-        "sources",
+        "source",
         "which asked less",
     );
-    format!("{text}{hidden}\n{}", wrapped(SOURCES, "", "  "))
+    format!("{text}{hidden}{}", note(SOURCES))
 }
 
 const SOURCES: &str = "taken: interrupts of its line; refused: of those, by its limiter; timer: interrupts of its limiter's own timer.";
@@ -260,12 +260,7 @@ pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> Strin
         },
         format,
     );
-    let hidden = hidden(
-        shown.len(),
-        first.flows.len(),
-        "flows",
-        "which brought less",
-    );
+    let hidden = hidden(shown.len(), first.flows.len(), "flow", "which brought less");
     format!("{text}{hidden}")
 }
 
@@ -364,7 +359,7 @@ pub(super) fn charges(answer: &Answer, duration: u64, format: Format) -> String 
     let hidden = hidden(
         shown.len(),
         first.tasks.len(),
-        "receivers",
+        "receiver",
         "from which less was taken",
     );
     let orphans: Vec<String> = runs(answer)
@@ -377,7 +372,7 @@ pub(super) fn charges(answer: &Answer, duration: u64, format: Format) -> String 
         .collect();
     let orphans = match orphans.join(", ") {
         none if none.is_empty() => none,
-        shares => format!("\ndone for packets without a receiver: {shares}"),
+        shares => note(&format!("done for packets without a receiver: {shares}")),
     };
     format!("{text}{hidden}{orphans}")
 }

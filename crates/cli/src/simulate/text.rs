@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer as text of at most 100 columns.
+//! The answer as text.
 use weir_model::System;
 use weir_report::terminal::wrapped;
 use weir_report::{Emphasis, time};
@@ -64,7 +64,8 @@ fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
 /// The arrivals that were simulated.
 fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
     let seconds = duration as f64 / system.cpu.clock_hz as f64;
-    let mut lines = vec![format!("{}, for {}", title(system), time(seconds, 6))];
+    let title = format!("{}, for {}", title(system), time(seconds, 6));
+    let mut lines = vec![wrapped(&title, "", "  ")];
     for (flood, what) in [(true, "flooded"), (false, "as usual")] {
         let of: Vec<String> = answer
             .arrivals
@@ -72,7 +73,7 @@ fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
             .filter(|arrival| arrival.flood == flood)
             .map(|arrival| {
                 let name = arrival.flow.unwrap_or(arrival.source);
-                format!("{name} at {}", arrival.pattern)
+                format!("{name} at {}", arrival.told)
             })
             .collect();
         if !of.is_empty() {
@@ -93,9 +94,18 @@ fn bounds(answer: &Answer) -> String {
     if why.is_empty() || answer.runs.as_described.is_none() {
         return String::new();
     }
-    let text = format!(
-        "The bounds are those of weir check, and this run did not keep to what they rest on: {}.",
-        why.join("; ")
-    );
+    let has_bounds = answer
+        .bounds
+        .tasks
+        .iter()
+        .any(|of| of.bound_cycles.is_some());
+    let text = if has_bounds {
+        format!(
+            "The bounds are those of weir check, and this run did not keep to what they rest on: {}.",
+            why.join("; ")
+        )
+    } else {
+        format!("The run has no bounds beside it: {}.", why.join("; "))
+    };
     wrapped(&text, "", "  ")
 }

@@ -37,7 +37,7 @@ fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
         .map(|source| DeadlineCount {
             name: source.name.to_owned(),
             missed: source.missed,
-            of: source.served,
+            of: source.served + source.overdue,
             packets: false,
         });
     let flows = run.flows.iter();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The grid of a sweep: every combination of the values of its parameters.
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use miette::{IntoDiagnostic, WrapErr, miette};
@@ -46,6 +48,8 @@ pub(super) struct Grid {
     /// Parameters; the last one changes fastest.
     pub vary: Vec<Vary>,
     rows: u64,
+    /// Recordings that the floods play.
+    files: BTreeSet<PathBuf>,
 }
 
 /// One combination, ready to run.
@@ -58,10 +62,17 @@ pub(super) struct Point {
 }
 
 impl Grid {
+    /// The grid over `system`, whose file has the `name` and the `text`.
+    ///
     /// # Errors
-    /// Fails if a parameter does not exist or is given twice, an option's value cannot be used, or
-    /// the first combination is no system.
-    pub fn new(name: &str, text: &str, how: &How, vary: Vec<Vary>) -> miette::Result<Self> {
+    /// Fails if a parameter does not exist or is given twice, or an option's value cannot be used.
+    pub fn new(
+        name: &str,
+        text: &str,
+        system: &System,
+        how: &How,
+        vary: Vec<Vary>,
+    ) -> miette::Result<Self> {
         let mut rows = 1_u64;
         for (place, of) in vary.iter().enumerate() {
             if vary[..place].iter().any(|other| other.key == of.key) {
@@ -79,15 +90,16 @@ impl Grid {
                 )
             })?;
         }
-        let grid = Self {
+        let mut grid = Self {
             name: name.to_owned(),
             file: text.parse().into_diagnostic()?,
             how: how.clone(),
             vary,
             rows,
+            files: BTreeSet::new(),
         };
         let first = vec![0; grid.vary.len()];
-        let point = grid.point(&first)?;
+        let mut feeds = Vec::new();
         for (place, of) in grid.vary.iter().enumerate() {
             for (index, value) in of.values.iter().enumerate() {
                 let mut choice = first.clone();
@@ -97,11 +109,20 @@ impl Grid {
                 let (_, how, _) = grid.chosen(&choice)?;
                 if !edit::is_key(&of.key) {
                     let named = || format!("{}={value}", of.key);
-                    how.options(&point.system).wrap_err_with(named)?;
+                    feeds.push(how.options(system).wrap_err_with(named)?.1);
                 }
             }
         }
+        let (_, how, _) = grid.chosen(&first)?;
+        feeds.push(how.options(system)?.1);
+        let files = feeds.iter().flat_map(Feeds::files);
+        grid.files = files.map(ToOwned::to_owned).collect();
         Ok(grid)
+    }
+
+    /// Files that the runs read, apart from the system's.
+    pub fn files(&self) -> &BTreeSet<PathBuf> {
+        &self.files
     }
 
     /// Number of combinations.

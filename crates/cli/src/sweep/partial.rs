@@ -10,14 +10,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, miette};
-use weir_report::{UnfinishedFile, WriteError};
+use weir_report::{FileMark, Outputs, Place, WriteError, write_all};
 
 /// Longest time between two flushes to the disk, apart from the run that is under way.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// The begin of the text that identifies a sweep.
+pub(super) const IDENTITY: &str = "weir sweep ";
+
 /// A table that is not complete yet.
 pub(super) struct Partial {
-    target: PathBuf,
+    target: Place,
     path: PathBuf,
     identity: PathBuf,
     file: File,
@@ -36,20 +39,30 @@ fn fail(path: &Path) -> impl FnOnce(io::Error) -> miette::Report {
 }
 
 impl Partial {
-    /// Begins the table at `target`, or continues it. Returns the number of complete lines that it
-    /// has.
+    /// Begins the table at `target`, or continues it. `of` identifies the sweep, and begins with
+    /// [`IDENTITY`]. Returns the number of complete lines that the table has.
     ///
     /// # Errors
-    /// Fails if the table there is of another sweep, or cannot be written.
-    pub fn open(target: &Path, of: &str) -> miette::Result<(Self, u64)> {
-        if fs::metadata(target).is_ok_and(|is| !is.is_file()) {
+    /// Fails if a table that was begun there is of another sweep, or if the files may not or cannot
+    /// be written.
+    pub fn open(
+        outputs: &mut Outputs,
+        target: &Path,
+        mark: FileMark<'_>,
+        of: &str,
+    ) -> miette::Result<(Self, u64)> {
+        let target = outputs.file(target, mark)?;
+        if target.is_device() {
             return Err(miette!(
                 help = "write the name of a file",
                 "{} is no file",
-                target.display()
+                target.path().display()
             ));
         }
-        let (path, identity) = (beside(target, ".partial"), beside(target, ".sweep"));
+        let (path, identity) = (
+            beside(target.resolved(), ".partial"),
+            beside(target.resolved(), ".sweep"),
+        );
         let lines = if path.exists() {
             let found = fs::read_to_string(&identity).ok();
             if found.as_deref() != Some(of) {
@@ -64,15 +77,16 @@ impl Partial {
             }
             cut(&path).map_err(fail(&path))?
         } else {
-            let mut file = UnfinishedFile::create(&identity).into_diagnostic()?;
-            file.write_all(of.as_bytes()).map_err(fail(&identity))?;
-            file.finish().into_diagnostic()?;
+            // Nobody has this table, and the file of another sweep beside it is of no use.
+            let place = outputs.file(&identity, FileMark::FirstLine(IDENTITY))?;
+            outputs.file(&path, FileMark::Told(&|_| false))?;
+            write_all([(place, of.as_bytes())]).into_diagnostic()?;
             0
         };
         let mut options = File::options();
         let file = options.append(true).create(true).open(&path);
         let partial = Self {
-            target: target.to_owned(),
+            target,
             identity,
             file: file.map_err(fail(&path))?,
             path,
@@ -104,7 +118,7 @@ impl Partial {
     /// Fails if the table cannot be flushed to the disk or renamed.
     pub fn finish(self) -> miette::Result<()> {
         self.file.sync_all().map_err(fail(&self.path))?;
-        fs::rename(&self.path, &self.target).map_err(fail(&self.target))?;
+        self.target.take(&self.path).into_diagnostic()?;
         // A file that is left behind does no harm: nobody reads it without a table beside it.
         let _ = fs::remove_file(&self.identity);
         Ok(())
@@ -132,20 +146,27 @@ fn cut(path: &Path) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Partial;
+    use weir_report::{FileMark, Outputs};
+
+    use super::{IDENTITY, Partial};
 
     #[test]
     fn whoever_goes_on_does_so_behind_the_last_whole_line() {
         let folder = tempfile::tempdir().unwrap();
-        let target = folder.path().join("new/results.csv");
-        let (mut partial, lines) = Partial::open(&target, "this sweep").unwrap();
+        let target = folder.path().join("results.csv");
+        let open = |of: &str| {
+            let mut outputs = Outputs::new(false);
+            let mark = FileMark::Told(&|_| true);
+            Partial::open(&mut outputs, &target, mark, &format!("{IDENTITY}{of}"))
+        };
+        let (mut partial, lines) = open("this").unwrap();
         assert_eq!(lines, 0);
         partial.add(b"a,b\n1,2\n3,").unwrap();
         drop(partial);
         assert!(!target.exists());
-        let error = Partial::open(&target, "another").map(|_| ()).unwrap_err();
+        let error = open("another").map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("another sweep"), "{error}");
-        let (mut partial, lines) = Partial::open(&target, "this sweep").unwrap();
+        let (mut partial, lines) = open("this").unwrap();
         assert_eq!(lines, 2);
         partial.add(b"3,4\n").unwrap();
         partial.finish().unwrap();

@@ -19,6 +19,7 @@ pub(super) fn line(cells: &[String]) -> miette::Result<Vec<u8>> {
     writer.into_inner().into_diagnostic()
 }
 
+const OF_RUN: [&str; 3] = ["error", "missed", "interrupts"];
 const OF_TASK: [&str; 12] = [
     "released",
     "ended",
@@ -54,7 +55,7 @@ const OF_FLOW: [&str; 6] = [
 /// Names of the columns.
 pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     let mut names: Vec<String> = grid.vary.iter().map(|of| of.key.clone()).collect();
-    names.extend(["error", "missed", "interrupts"].map(str::to_owned));
+    names.extend(OF_RUN.map(str::to_owned));
     names.extend(Stage::ALL.map(|stage| format!("share.{}", stage.name())));
     let mut add = |kind: &str, name: &str, of: &[&str]| {
         names.extend(of.iter().map(|what| format!("{kind}.{name}.{what}")));
@@ -69,6 +70,26 @@ pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
         add("flow", &of.name, &OF_FLOW);
     }
     names
+}
+
+/// Whether a file that begins with `start` is a table of a sweep. One that `is_part` has no names
+/// of columns: it is known by the values of its first row, which is `begin`.
+pub(super) fn is_table(start: &[u8], grid: &Grid, (begin, end): (u64, u64), is_part: bool) -> bool {
+    let mut reader = csv::ReaderBuilder::new();
+    let mut records = reader.has_headers(false).flexible(true).from_reader(start);
+    let Some(Ok(first)) = records.records().next() else {
+        return start.is_empty() && is_part && begin == end;
+    };
+    let cells: Vec<&str> = first.iter().collect();
+    let named = cells.windows(OF_RUN.len()).any(|names| names == OF_RUN);
+    let is_count = |cell: &&str| cell.is_empty() || cell.parse::<u64>().is_ok();
+    let counts = cells.get(grid.vary.len() + 1..grid.vary.len() + OF_RUN.len());
+    let continues = begin < end
+        && grid
+            .values(begin)
+            .eq(cells.iter().copied().take(grid.vary.len()))
+        && counts.is_some_and(|cells| cells.iter().all(is_count));
+    named || is_part && continues
 }
 
 /// Runs a combination and returns its row. If it is no system, the column `error` has the reason,
@@ -114,7 +135,9 @@ fn results(point: &Point) -> miette::Result<Vec<String>> {
     let system = &point.system;
     let tally = weir_sim::simulate(system, &point.options).into_diagnostic()?;
     let run = RunAnswer::new(system, &point.feeds, &tally);
-    let analysis = point.with.then(|| weir_analysis::analyse(system));
+    // On Linux threads take the packets, which the run leaves out.
+    let has_bounds = point.with && system.linux.interfaces.is_empty();
+    let analysis = has_bounds.then(|| weir_analysis::analyse(system));
     let hertz = system.cpu.clock_hz as f64;
     let seconds = |cycles: u64| cycles as f64 / hertz;
 

@@ -168,7 +168,11 @@ fn number_and_unit(text: &str) -> Option<(f64, String)> {
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    Some((number.parse().ok()?, unit.trim().to_owned()))
+    let unit = match unit.trim() {
+        "\u{b5}s" | "\u{3bc}s" => "us",
+        unit => unit,
+    };
+    Some((number.parse().ok()?, unit.to_owned()))
 }
 
 #[cfg(test)]
@@ -185,6 +189,7 @@ mod tests {
             ("0.1..0.3:0.1", &["0.1", "0.2", "0.3"]),
             ("1kHz..1.2kHz:100Hz", &["1000Hz", "1100Hz", "1200Hz"]),
             ("500us..1ms:500us", &["500us", "1000us"]),
+            ("500\u{b5}s..1ms:500\u{3bc}s", &["500us", "1000us"]),
             ("1ms..2ms:0.4ms", &["1ms", "1.4ms", "1.8ms"]),
             ("uniform:10us..90us", &["uniform:10us..90us"]),
             (

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reason why there are no limits, in words.
+use miette::{Report, miette};
 use weir_report::{percent, rate, time};
-use weir_tune::{Conflict, Demand, Session};
+use weir_tune::{Conflict, Demand, Idleness, Remedy, Session};
 
 use super::text::wrapped;
 
@@ -83,26 +84,105 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
         ),
     };
     let mut told = vec![format!("no limits do: {what}")];
-    if rates.is_empty() {
-        told.push("help: shorten what runs, or allow longer deadlines".to_owned());
-    } else if conflict.for_want_of_timers {
+    if conflict.for_want_of_timers && !rates.is_empty() {
         told.push(format!(
-            "why: limiters in hardware could do it; the timers at hand cannot, with at most {} over-admission{}",
+            "why: limiters that cost nothing could do it; those at hand cannot, with at most {} over-admission{}",
             percent(session.task().options.over_admission),
             pins(session)
         ));
-        told.push(
-            "help: allow more --over-admission, expect less, allow longer deadlines, or limit one of them in hardware"
-                .to_owned(),
-        );
-    } else {
+    } else if !rates.is_empty() {
         told.push("why: even limiters that cost nothing could not do it".to_owned());
-        told.push(
-            "help: expect less, shorten their handlers, or allow longer deadlines".to_owned(),
-        );
     }
+    told.push(help(session, conflict));
+    told.extend(not_tried(session).map(|note| format!("note: {note}")));
     let told: Vec<String> = told.iter().map(|line| wrapped(line)).collect();
     told.join("\n")
+}
+
+/// What would help, of what was tried.
+fn help(session: &Session, conflict: &Conflict) -> String {
+    let remedies: Vec<String> = conflict
+        .remedies
+        .iter()
+        .filter_map(|&of| remedy(session, of))
+        .collect();
+    match &remedies[..] {
+        [] => "help: no single change was found that is enough: shorten what runs, expect less, and allow \
+               longer deadlines"
+            .to_owned(),
+        [one] => format!("help: it is enough to {one}"),
+        many => format!("help: each of these is enough: {}", many.join("; ")),
+    }
+}
+
+/// A remedy as an order.
+fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
+    let system = session.system();
+    let clock = system.cpu.clock_hz as f64;
+    let in_time = |cycles: u64| time(cycles as f64 / clock, DIGITS);
+    let source = |index: usize| Some(&system.sources.get(index)?.name);
+    Some(match remedy {
+        Remedy::AnyTimerRate => "leave out --timer-rate".to_owned(),
+        Remedy::LongestDelay(cycles) => format!("allow --longest-delay {}", in_time(cycles)),
+        Remedy::Deadline(Demand::TaskDeadline(index), cycles) => {
+            let name = &system.receivers.get(index)?.name;
+            format!("allow {name} a deadline of {}", in_time(cycles))
+        }
+        Remedy::Deadline(Demand::HandlerDeadline(index), cycles) => format!(
+            "allow the handler of {} a deadline of {}",
+            source(index)?,
+            in_time(cycles)
+        ),
+        Remedy::Deadline(Demand::Rate(_), _) => return None,
+        Remedy::Expected(index, hertz) => {
+            format!("expect only {} of {}", rate(hertz, DIGITS), source(index)?)
+        }
+        Remedy::Handler(index, cycles) => format!(
+            "shorten the handler of {} to {cycles} cycles",
+            source(index)?
+        ),
+        Remedy::InHardware(index) => format!("limit {} in hardware", source(index)?),
+        Remedy::OverAdmission(share) => format!("allow --over-admission {}", percent(share)),
+    })
+}
+
+/// The limiters that were not tried, and why.
+pub(super) fn not_tried(session: &Session) -> Option<String> {
+    let missing = session.missing_costs();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "some limiters were not tried, since the file does not state what they cost; add to {}",
+            missing.join("; to ")
+        )
+    })
+}
+
+/// The error for a file in which nothing can be tuned.
+pub(super) fn nothing_to_tune(session: &Session, idleness: Idleness) -> Report {
+    let (what, help) = match idleness {
+        Idleness::NoRate => (
+            "no source states an expected or a tolerated rate",
+            "state for each source that is to be tuned what a healthy one does and what the system can do without: \
+             rate = { expected = \"300Hz\", tolerated = \"1kHz\" }"
+                .to_owned(),
+        ),
+        Idleness::AllOff => (
+            "each source that states an expected or a tolerated rate says policy = \"off\"",
+            "leave the policy out to have one chosen, or state \"strict\", \"bursty\" or \"bucket\"".to_owned(),
+        ),
+        Idleness::NoCosts => (
+            "the file does not state what limiters cost on this processor",
+            format!(
+                "name a board, or add what you measured to {}",
+                session.missing_costs().join("; or to ")
+            ),
+        ),
+        Idleness::NoTimer => (
+            "no timer can limit the sources that state an expected or a tolerated rate",
+            "without a board, describe a [[timer]]; with one, use a line that its port limits (docs/tune.md)".to_owned(),
+        ),
+    };
+    miette!(help = help, "nothing is to be tuned: {what}")
 }
 
 /// The options by which the user has restricted the search.

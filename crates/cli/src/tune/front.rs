@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Overhead against the longest delay of a task, as a picture.
-use weir_report::{Colour, Curve, Panel, Plot, Scale, Stroke};
+use weir_report::{Colour, Curve, CurveKind, Panel, Plot, Scale, Stroke};
 
 use super::summary::{Alternative, Summary};
 
@@ -16,6 +16,7 @@ pub(super) fn plot(summary: &Summary) -> Plot {
     let before = summary.before.as_ref().filter(|_| summary.changed);
     let mut curves = vec![Curve {
         label: "none is cheaper and quicker".to_owned(),
+        kind: CurveKind::Line,
         colour: Colour::Blue,
         stroke: Stroke::Solid,
         points: stairs(&front),
@@ -49,6 +50,7 @@ pub(super) fn plot(summary: &Summary) -> Plot {
 fn to_axes(label: &str, colour: Colour, stroke: Stroke, (x, y): (f64, f64)) -> Curve {
     Curve {
         label: label.to_owned(),
+        kind: CurveKind::Line,
         colour,
         stroke,
         points: vec![(0.0, y), (x, y), (x, 0.0)],

@@ -2,7 +2,11 @@
 //! The result as data, from which the text, the JSON and the plot are made.
 use serde::Serialize;
 use weir_model::{Expiry, Limit, Place, Policy, System};
-use weir_tune::{Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz};
+use weir_tune::{
+    Aim, Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz,
+};
+
+use super::conflict;
 
 /// A tuned system.
 #[derive(Debug, Serialize)]
@@ -34,6 +38,21 @@ pub(super) struct Summary {
     pub out_of_reach: Vec<String>,
     /// Timers of the file that no limit uses any more.
     pub idle_timers: Vec<String>,
+    /// The bursts of the file with which there were no limits.
+    pub lowered: Vec<BurstChange>,
+    /// Why some limiters were not tried; none: all were.
+    pub not_tried: Option<String>,
+    /// Which of the limits at the largest scale are chosen.
+    #[serde(skip)]
+    pub aim: Aim,
+}
+
+/// A burst that had to be lowered.
+#[derive(Debug, Serialize)]
+pub(super) struct BurstChange {
+    pub name: String,
+    pub stated: u32,
+    pub burst: u32,
 }
 
 /// A source with its limit.
@@ -137,6 +156,19 @@ impl Summary {
                 .filter(|source| source.max_work.is_none())
                 .map(|source| source.name.clone())
                 .collect(),
+            lowered: tuned
+                .lowered
+                .iter()
+                .filter_map(|of| {
+                    Some(BurstChange {
+                        name: system.sources.get(of.source)?.name.clone(),
+                        stated: of.stated,
+                        burst: of.burst,
+                    })
+                })
+                .collect(),
+            not_tried: conflict::not_tried(session),
+            aim: task.options.aim,
             idle_timers: idle
                 .into_iter()
                 .filter_map(|timer| system.timers.get(timer))

@@ -5,6 +5,8 @@ use std::path::Path;
 use weir_report::terminal;
 use weir_report::{Align, Emphasis, Grid, percent, rate, time};
 
+use weir_tune::Aim;
+
 use super::summary::{Alternative, Summary, TunedSource};
 use crate::tables::plain;
 
@@ -138,23 +140,27 @@ fn figures(summary: &Summary) -> String {
     ));
     let lines: Vec<String> = lines
         .into_iter()
-        .map(|(name, value)| format!("  {name:<17} {value}"))
+        .map(|(name, value)| {
+            let first = format!("  {name:<17} ");
+            terminal::wrapped(&value, &first, &" ".repeat(first.len()))
+        })
         .collect();
     lines.join("\n")
 }
 
 fn front(summary: &Summary, coloured: bool) -> String {
-    let mut grid = Grid::new(
-        &[
-            ("", Align::Left),
-            ("longest delay", Align::Right),
-            ("overhead", Align::Right),
-            ("timer interrupts", Align::Right),
-            ("above", Align::Right),
-            ("limits", Align::Left),
-        ],
-        coloured,
-    );
+    let mut columns = vec![
+        ("", Align::Left),
+        ("longest delay", Align::Right),
+        ("overhead", Align::Right),
+        ("timer interrupts", Align::Right),
+    ];
+    // The file's limits may let through another share.
+    if summary.scaled {
+        columns.push(("of tolerated", Align::Right));
+    }
+    columns.extend([("above", Align::Right), ("limits", Align::Left)]);
+    let mut grid = Grid::new(&columns, coloured);
     let all = summary.front.len();
     for index in shown(summary) {
         let Some(of) = summary.front.get(index) else {
@@ -166,11 +172,11 @@ fn front(summary: &Summary, coloured: bool) -> String {
             Emphasis::Plain
         };
         let cells = row(summary, of, if of.chosen { "chosen" } else { "" });
-        grid.row(cells.map(|cell| (cell, emphasis)));
+        grid.row(cells.into_iter().map(|cell| (cell, emphasis)));
     }
     if let Some(before) = summary.before.as_ref().filter(|_| summary.changed) {
         let cells = row(summary, before, "file's now");
-        grid.row(cells.map(|cell| (cell, Emphasis::Plain)));
+        grid.row(cells.into_iter().map(|cell| (cell, Emphasis::Plain)));
     }
     let hidden = all.saturating_sub(shown(summary).len());
     let more = if hidden > 0 {
@@ -178,24 +184,21 @@ fn front(summary: &Summary, coloured: bool) -> String {
     } else {
         String::new()
     };
-    let share = if summary.scaled {
-        " at the same share of the tolerated rates"
+    let title = if all > 1 {
+        "What else would do, and what it costs"
     } else {
-        ""
+        "Nothing else that was tried would do: policies that the file states stay"
     };
-    let title = format!(
-        "What else would do{share}, and what it costs: of these none is both cheaper and quicker"
-    );
     format!(
         "{}\n{}{more}\n{}",
-        wrapped(&title),
+        wrapped(title),
         grid.text(),
         why(summary)
     )
 }
 
-fn row(summary: &Summary, of: &Alternative, mark: &str) -> [String; 6] {
-    [
+fn row(summary: &Summary, of: &Alternative, mark: &str) -> Vec<String> {
+    let mut cells = vec![
         mark.to_owned(),
         of.measure.longest_delay.map_or_else(
             || "no bound".to_owned(),
@@ -206,9 +209,15 @@ fn row(summary: &Summary, of: &Alternative, mark: &str) -> [String; 6] {
             "{}/s",
             weir_report::significant(of.measure.timer_rate_hz, DIGITS)
         ),
-        percent(of.measure.over_admission),
+    ];
+    if summary.scaled {
+        cells.push(format!("{} %", of.measure.scale_percent));
+    }
+    cells.extend([
+        percent(of.measure.over_admission.max(0.0)),
         of.limits.clone(),
-    ]
+    ]);
+    cells
 }
 
 /// Indices of the rows that are shown: evenly spread, with the chosen one.
@@ -232,13 +241,52 @@ fn why(summary: &Summary) -> String {
     } else {
         ""
     };
+    let aim = match summary.aim {
+        Aim::Knee => {
+            "the least product of overhead and longest delay. --aim fewest-interrupts takes bursts as \
+             large as deadlines allow"
+        }
+        Aim::FewestInterrupts => "the fewest timer interrupts, then the least over-admission",
+    };
+    let front = if summary.front.len() > 1 && is_front(&summary.front) {
+        "None of these rows, the file's aside, is both cheaper and quicker than another. "
+    } else {
+        ""
+    };
     wrapped(&format!(
-        "The chosen one has {share}the fewest timer interrupts, then the least over-admission. For shorter delays say --longest-delay TIME."
+        "{front}The chosen one has {share}{aim}. For shorter delays say --longest-delay TIME."
     ))
 }
 
+/// Is none of the choices at least as cheap and as quick as another, and better in one of the two?
+fn is_front(all: &[Alternative]) -> bool {
+    let delay = |of: &Alternative| of.measure.longest_delay.unwrap_or(u64::MAX);
+    let overhead = |of: &Alternative| of.measure.overhead;
+    let is_better = |a: &Alternative, b: &Alternative| {
+        delay(a) <= delay(b)
+            && overhead(a) <= overhead(b)
+            && (delay(a) < delay(b) || overhead(a) < overhead(b))
+    };
+    !all.iter().any(|a| all.iter().any(|b| is_better(a, b)))
+}
+
 fn notes(summary: &Summary) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = summary
+        .lowered
+        .iter()
+        .map(|of| {
+            format!(
+                "note: the burst of {} is lowered from {} to {}: no limits do with more",
+                of.name, of.stated, of.burst
+            )
+        })
+        .collect();
+    notes.extend(
+        summary
+            .not_tried
+            .iter()
+            .map(|reason| format!("note: {reason}")),
+    );
     if !summary.without_max_work.is_empty() {
         notes.push(format!(
             "note: nothing is proven: the work per interrupt is not stated of {}; state max_work",

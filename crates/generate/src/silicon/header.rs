@@ -6,8 +6,8 @@ use std::fmt::{self, Write};
 use weir_report::{rate, time};
 
 use super::{SiliconPlan, SiliconSource};
+use crate::MARKER;
 use crate::c_text::{c_string, comment};
-use crate::output::MARKER;
 
 /// The digits of numbers in comments.
 const DIGITS: u8 = 4;

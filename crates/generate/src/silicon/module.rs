@@ -6,7 +6,7 @@ use weir_model::{Silicon, SiliconForm, SiliconReset};
 use weir_report::rate;
 
 use super::{SiliconPlan, SiliconSource};
-use crate::output::MARKER;
+use crate::MARKER;
 
 /// The digits of numbers in comments.
 const DIGITS: u8 = 4;

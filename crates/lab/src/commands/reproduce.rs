@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::terminal::{Outcome, is_coloured, print, print_json};
-use weir_report::{Align, Emphasis, Grid, claims_table, clean_up_when_interrupted, write_all};
+use weir_report::{
+    Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, clean_up_when_interrupted,
+    write_all,
+};
 
 use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
 
@@ -34,9 +37,13 @@ pub struct Args {
     #[arg(long, conflicts_with = "quick")]
     measure: bool,
 
-    /// The folder for results
+    /// The folder for results; it is made if it is missing
     #[arg(long, value_name = "DIR", default_value = "results", value_hint = ValueHint::DirPath)]
     out: PathBuf,
+
+    /// Replace files that Weir did not write
+    #[arg(long)]
+    force: bool,
 
     /// Weir's repository, with the experiments and their firmware; if not given, the current folder
     /// or the nearest one above that has them
@@ -50,7 +57,7 @@ Examples:
   weir reproduce regehr2005/fig1
   weir reproduce regehr2005/table2 --json
 
-Writes results/regehr2005/fig1.json and .svg. The exit code is 0 if every claim is met, 1 if one is
+Writes results/regehr2005/fig1.json and .svg. The exit code is 0 if every claim is met, 1 if one is \
 not, and 2 if the experiment could not be carried out.";
 
 /// Carries the command out.
@@ -70,12 +77,14 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if arguments.quick {
         experiment.shorten()?;
     }
+    // A file that may not be written is an error before the measurements.
+    let places = places(arguments, name)?;
     if arguments.measure {
         experiment.measure_anew(&place)?;
     }
     clean_up_when_interrupted().into_diagnostic()?;
     let findings = experiment.run(&place)?;
-    let written = write(&place, &arguments.out, &findings)?;
+    let written = write(&place, places, &findings)?;
     if arguments.json {
         print_json(&findings.report.to_json())?;
     } else {
@@ -126,14 +135,30 @@ fn list(place: &Checkout) -> miette::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// Results go below `out`, in the folder of the paper; costs into the board's folder.
-fn write(place: &Checkout, out: &Path, findings: &Findings) -> miette::Result<Vec<PathBuf>> {
-    let report = &findings.report;
-    let (paper, name) = report
-        .name
+/// The places of the results, JSON and SVG: below the folder for results, in that of the paper.
+fn places(arguments: &Args, name: &str) -> miette::Result<[Place; 2]> {
+    let (paper, name) = name
         .rsplit_once('/')
-        .ok_or_else(|| miette!("the name `{}` is not of the form PAPER/NAME", report.name))?;
-    let mut json = serde_json::to_string_pretty(&report.to_json()).into_diagnostic()?;
+        .ok_or_else(|| miette!("the name `{name}` is not of the form PAPER/NAME"))?;
+    let folder = arguments.out.join(paper);
+    let mut outputs = Outputs::new(arguments.force);
+    outputs.folder(&arguments.out)?;
+    outputs.folder(&folder)?;
+    let mut place =
+        |ending: &str, mark| outputs.file(&folder.join(format!("{name}.{ending}")), mark);
+    Ok([
+        place("json", FileMark::RESULTS)?,
+        place("svg", FileMark::PICTURE)?,
+    ])
+}
+
+/// Writes the results, and costs into the board's file, where they take the place of earlier ones.
+fn write(
+    checkout: &Checkout,
+    [json_place, svg_place]: [Place; 2],
+    findings: &Findings,
+) -> miette::Result<Vec<PathBuf>> {
+    let mut json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
     json.push('\n');
     let svg = findings
         .picture
@@ -141,19 +166,12 @@ fn write(place: &Checkout, out: &Path, findings: &Findings) -> miette::Result<Ve
         .map(Picture::to_svg)
         .transpose()
         .into_diagnostic()?;
-    let (json_name, svg_name) = (format!("{name}.json"), format!("{name}.svg"));
-    let mut files = vec![(json_name.as_str(), json.as_bytes())];
-    if let Some(svg) = &svg {
-        files.push((svg_name.as_str(), svg.as_bytes()));
-    }
-    let mut written = write_all(&out.join(paper), &files).into_diagnostic()?;
+    let svg = svg.as_ref().map(|svg| (svg_place, svg.as_bytes()));
+    let files = std::iter::once((json_place, json.as_bytes())).chain(svg);
+    let mut written = write_all(files).into_diagnostic()?;
     if let Some(costs) = &findings.costs {
-        let path = place.costs_file();
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
-        else {
-            return Err(miette!("{} is not the path of a file", path.display()));
-        };
-        written.extend(write_all(folder, &[(name, costs.as_bytes())]).into_diagnostic()?);
+        let place = Outputs::update(&checkout.costs_file());
+        written.extend(write_all([(place, costs.as_bytes())]).into_diagnostic()?);
     }
     Ok(written)
 }

@@ -70,14 +70,14 @@ const BOARD_HELP: &str = "\
 The board
 
   atmega128   an AVR microcontroller with the lines INT0 to INT7, emulated in this program
-  soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit in
-              silicon; simulated cycle by cycle by a program that boards/soc/build.sh makes, or that the
-              variable WEIR_SOC names";
+  soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit \
+in silicon; simulated cycle by cycle by a program that boards/soc/build.sh makes, or that the \
+variable WEIR_SOC names";
 
 const CLOCK_HELP: &str = "\
 The board's clock
 
-If it is not given, the board has the clock that the firmware was compiled for: with ports/avr the
+If it is not given, the board has the clock that the firmware was compiled for: with ports/avr the \
 ELF file says it (F_CPU). The board soc has 4 MHz then, which its firmware can read.";
 
 const FLOOD_HELP: &str = "\
@@ -90,14 +90,14 @@ Request interrupts on a line; may be repeated for other lines
   INT0=level:low=100us:high=1ms            the pin itself: low, then high
   INT0=trace:file.csv                      recorded: a column time_us or cycle
 
-Lines are INT0 to INT7. A request is the begin of a pulse of at most 8 cycles; its edge has the
+Lines are INT0 to INT7. A request is the begin of a pulse of at most 8 cycles; its edge has the \
 direction that the firmware has chosen for the line (soc: it rises).";
 
 const FRONT_HELP: &str = "\
 Put a second chip with this firmware between the flood and a line
 
-The flood on the line `to` reaches the line `in` of the chip in front, whose pin `out` drives
-`to`. If they are not given, they are in=INT0, out=PB0 and to=INT0. Only the board atmega128 has
+The flood on the line `to` reaches the line `in` of the chip in front, whose pin `out` drives \
+`to`. If they are not given, they are in=INT0, out=PB0 and to=INT0. Only the board atmega128 has \
 this.";
 
 const EXAMPLES: &str = "\

@@ -14,19 +14,33 @@ struct Head {
     base: Option<String>,
 }
 
+/// The most bases below an experiment.
+const MOST_BASES: usize = 2;
+
 /// The text of an experiment's file, merged over that of its base, and the file's name for
 /// messages.
 pub(super) fn text(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
+    over_bases(place, name, MOST_BASES)
+}
+
+/// The same with at most so many bases. A key `base` beyond them stays, and the text's reader
+/// rejects it: so a circle of bases ends.
+fn over_bases(
+    place: &Checkout,
+    name: &str,
+    most: usize,
+) -> Result<(String, String), ExperimentError> {
     let (path, text) = read(place, name)?;
     let pointer = Pointer {
         name: &path,
         text: &text,
     };
-    let Some(base) = pointer.read::<Head>()?.base else {
+    let base = pointer.read::<Head>()?.base.filter(|_| most > 0);
+    let Some(base) = base else {
         return Ok((path, text));
     };
     let paper = name.split('/').next().unwrap_or_default();
-    let (base_path, base_text) = read(place, &format!("{paper}/{base}"))?;
+    let (base_path, base_text) = over_bases(place, &format!("{paper}/{base}"), most - 1)?;
     let below = Pointer {
         name: &base_path,
         text: &base_text,
@@ -91,12 +105,16 @@ mod tests {
     }
 
     #[test]
-    fn a_base_is_an_experiment_of_the_same_folder_that_has_none_itself() {
+    fn a_base_is_an_experiment_of_the_same_folder() {
         let unknown = over("base = \"larger\"", "").unwrap_err();
         assert!(
             matches!(unknown, ExperimentError::Unknown { .. }),
             "{unknown}"
         );
+    }
+
+    #[test]
+    fn a_circle_of_bases_ends() {
         // The key `base` stays in the merged text, whose reader rejects it.
         let (_, text) = over("base = \"large\"", "base = \"small\"").unwrap();
         assert!(text.contains("base"), "{text}");

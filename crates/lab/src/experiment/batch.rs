@@ -20,8 +20,9 @@ pub(super) struct BatchRun<K> {
 
 /// A progress bar on stderr for this number of runs, if stderr is a terminal.
 pub(super) fn bar(runs: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template("{bar:40} {percent:>3} %, {pos} of {len} runs, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(runs).with_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 use weir_board::board::EmulatedBoard;
-use weir_report::{Claim, Curve, Goal, Panel, Plot, Series};
+use weir_report::{Claim, Curve, CurveKind, Goal, Panel, Plot, Series};
 
 use super::error::{ExperimentError, list};
 use super::kind::{Kind, KindEntry};
@@ -221,6 +221,7 @@ impl ExperimentFile {
                         axes = (series.x.clone(), series.y.clone());
                         Ok(Curve {
                             label: curve.label.clone(),
+                            kind: CurveKind::Measured,
                             colour: curve.colour,
                             stroke: curve.stroke,
                             points: series.points.clone(),

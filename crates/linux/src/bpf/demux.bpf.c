@@ -107,6 +107,15 @@ static __always_inline uint8_t weir_xdp_byte(const void *frame, uint16_t at)
     return of->is_plain ? of->plain[at] : (uint8_t) weir_xdp_byte_at(of->ctx, at);
 }
 
+static __always_inline uint16_t weir_xdp_be16(const void *frame, uint16_t at)
+{
+    const frame_t *of = frame;
+    if (of->is_plain) {
+        return __builtin_bswap16(*(const uint16_t *) (of->plain + at));
+    }
+    return (uint16_t) ((uint16_t) (weir_xdp_byte(frame, at) << 8) | weir_xdp_byte(frame, (uint16_t) (at + 1u)));
+}
+
 /* Returns XDP_REDIRECT, or XDP_PASS if the class has no thread on that CPU. */
 static __always_inline long give(uint8_t which, uint32_t cpu)
 {
@@ -130,6 +139,11 @@ static __always_inline long give(uint8_t which, uint32_t cpu)
     }
 }
 
+static __always_inline bool is_clocks(uint8_t protocol, uint16_t port)
+{
+    return protocol == UDP && (port == PTP_EVENT || port == PTP_GENERAL);
+}
+
 /*
  * The reason for leaving a packet to the kernel, whatever is bound; WEIR_XDP_NO_RECEIVER if the
  * table decides.
@@ -139,7 +153,7 @@ static __always_inline uint8_t untouched(const weir_demux_packet_t *packet)
     switch (packet->outcome) {
     case WEIR_DEMUX_PORT:
         /* Any additional delay would make a clock's packets less exact. */
-        return packet->protocol == UDP && (packet->port == PTP_EVENT || packet->port == PTP_GENERAL) ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
+        return is_clocks(packet->protocol, packet->port) ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
     case WEIR_DEMUX_NOT_IP:
         if (packet->ethertype == ETHERTYPE_ARP) {
             return WEIR_XDP_ARP;
@@ -158,15 +172,25 @@ static __always_inline uint8_t untouched(const weir_demux_packet_t *packet)
     }
 }
 
-static __always_inline void count_port(const weir_demux_packet_t *packet, uint32_t cpu)
+static __always_inline void count_port(uint8_t protocol, uint16_t port, uint32_t cpu)
 {
-    if (packet->outcome == WEIR_DEMUX_PORT) {
-        uint32_t at = cpu * WEIR_XDP_PORTS + (packet->protocol == TCP ? WEIR_XDP_PORTS / 2u : 0u) + packet->port;
-        uint64_t *port = bpf_map_lookup_elem(&ports, &at);
-        if (port) {
-            (*port)++;
-        }
+    uint32_t at = cpu * WEIR_XDP_PORTS + (protocol == TCP ? WEIR_XDP_PORTS / 2u : 0u) + port;
+    uint64_t *counted = bpf_map_lookup_elem(&ports, &at);
+    if (counted) {
+        (*counted)++;
     }
+}
+
+/* Gives the packet to its class's thread where the table says; false if there is none. */
+static __always_inline bool is_given(const weir_xdp_table_t *table, uint8_t class, uint32_t cpu, weir_xdp_counts_t *count)
+{
+    uint8_t which = class & (WEIR_XDP_CLASSES - 1u);
+    uint32_t to = table->cpu[which];
+    if (give(which, to == WEIR_XDP_SAME_CPU ? cpu : to) != XDP_REDIRECT) {
+        return false;
+    }
+    count->given[which]++;
+    return true;
 }
 
 /* For the verifier, which assumes any arguments, `packet` may be null. */
@@ -177,22 +201,6 @@ __noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demu
         *packet = weir_demux_parse((const uint8_t *) &frame, (uint16_t) (length < DEEPEST ? length : DEEPEST));
     }
     return 0;
-}
-
-/*
- * Reading a byte of a frame whose headers may be anywhere takes a call and a comparison, which
- * costs a dozen times as much as with headers at their usual places.
- */
-static __always_inline void parse(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
-{
-    const uint8_t *data = (const uint8_t *) (long) ctx->data;
-    if (data + WEIR_DEMUX_PLAIN <= (const uint8_t *) (long) ctx->data_end) {
-        frame_t frame = {NULL, data, true};
-        if (weir_demux_parse_plain((const uint8_t *) &frame, (uint16_t) (length < DEEPEST ? length : DEEPEST), packet)) {
-            return;
-        }
-    }
-    weir_xdp_parse_any(ctx, length, packet);
 }
 
 static __always_inline const weir_xdp_table_t *table_in_use(bool is_v6)
@@ -216,6 +224,59 @@ static __always_inline void count_left(weir_xdp_counts_t *count, uint32_t reason
     }
 }
 
+/*
+ * What is not whole UDP or TCP with its headers at their usual places and a port that is bound. A
+ * function of its own, so that what it keeps on the stack costs those that are nothing.
+ */
+static __noinline int unusual(struct xdp_md *ctx, uint32_t length, uint32_t cpu, weir_xdp_counts_t *count)
+{
+    weir_demux_packet_t packet = {0};
+    weir_xdp_parse_any(ctx, length, &packet);
+    const weir_xdp_table_t *table = table_in_use(packet.ethertype == ETHERTYPE_IPV6);
+    if (!table) {
+        return XDP_PASS;
+    }
+    uint8_t reason = untouched(&packet);
+    if (reason == WEIR_XDP_NO_RECEIVER) {
+        weir_demux_found_t found = weir_demux_classify(&table->head, table->slots, &packet);
+        if (found.kind == WEIR_DEMUX_BOUND) {
+            if (is_given(table, found.which, cpu, count)) {
+                if (packet.outcome == WEIR_DEMUX_PORT) {
+                    count_port(packet.protocol, packet.port, cpu);
+                }
+                return XDP_REDIRECT;
+            }
+            reason = WEIR_XDP_NO_THREAD;
+        }
+    }
+    count_left(count, reason);
+    return XDP_PASS;
+}
+
+/*
+ * UDP and TCP for a port that is bound, in frames of which nothing has to be searched; false for
+ * all others. It is compiled once for each version of IP, so that all places are constants.
+ */
+static __always_inline bool is_usual(const uint8_t *data, uint32_t length, bool is_v6, uint32_t cpu, weir_xdp_counts_t *count)
+{
+    frame_t frame = {NULL, data, true};
+    weir_demux_packet_t packet;
+    if (!weir_demux_parse_plain((const uint8_t *) &frame, (uint16_t) (length < DEEPEST ? length : DEEPEST), &packet) ||
+        packet.outcome != WEIR_DEMUX_PORT || is_clocks(packet.protocol, packet.port)) {
+        return false;
+    }
+    const weir_xdp_table_t *table = table_in_use(is_v6);
+    if (!table) {
+        return false;
+    }
+    weir_demux_found_t found = weir_demux_lookup(&table->head, table->slots, weir_demux_by_port(packet.protocol, packet.port));
+    if (found.kind != WEIR_DEMUX_BOUND || !is_given(table, found.which, cpu, count)) {
+        return false;
+    }
+    count_port(packet.protocol, packet.port, cpu);
+    return true;
+}
+
 SEC("xdp.frags")
 int weir_demux(struct xdp_md *ctx)
 {
@@ -229,28 +290,16 @@ int weir_demux(struct xdp_md *ctx)
         count->left[WEIR_XDP_MULTI_BUFFER]++;
         return XDP_PASS;
     }
-    weir_demux_packet_t packet = {0};
-    parse(ctx, length, &packet);
-    const weir_xdp_table_t *table = table_in_use(packet.ethertype == ETHERTYPE_IPV6);
-    if (!table) {
-        return XDP_PASS;
-    }
-    uint8_t reason = untouched(&packet);
-    if (reason == WEIR_XDP_NO_RECEIVER) {
-        weir_demux_found_t found = weir_demux_classify(&table->head, table->slots, &packet);
-        if (found.kind == WEIR_DEMUX_BOUND) {
-            uint8_t which = found.which & (WEIR_XDP_CLASSES - 1u);
-            uint32_t to = table->cpu[which];
-            if (give(which, to == WEIR_XDP_SAME_CPU ? cpu : to) == XDP_REDIRECT) {
-                count->given[which]++;
-                count_port(&packet, cpu);
-                return XDP_REDIRECT;
-            }
-            reason = WEIR_XDP_NO_THREAD;
+    const uint8_t *data = (const uint8_t *) (long) ctx->data;
+    if (data + WEIR_DEMUX_PLAIN <= (const uint8_t *) (long) ctx->data_end) {
+        frame_t frame = {NULL, data, true};
+        uint16_t type = weir_xdp_be16(&frame, 12);
+        bool is_v6 = type == ETHERTYPE_IPV6;
+        if (is_v6 ? is_usual(data, length, true, cpu, count) : is_usual(data, length, false, cpu, count)) {
+            return XDP_REDIRECT;
         }
     }
-    count_left(count, reason);
-    return XDP_PASS;
+    return unusual(ctx, length, cpu, count);
 }
 
 /*
@@ -262,10 +311,13 @@ int weir_dropped(uint64_t *arguments)
 {
     uint32_t map = (uint32_t) arguments[0];
     uint32_t drops = (uint32_t) arguments[2];
+    if (drops == 0) {
+        return 0;
+    }
     uint32_t cpu = bpf_get_smp_processor_id();
     weir_xdp_counts_t *count = bpf_map_lookup_elem(&counts, &cpu);
     const weir_xdp_table_t *table = table_in_use(false);
-    if (drops == 0 || !count || !table) {
+    if (!count || !table) {
         return 0;
     }
     for (uint8_t which = 0; which < WEIR_XDP_CLASSES; which++) {

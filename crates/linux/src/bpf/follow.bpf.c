@@ -23,16 +23,15 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define AF_INET6 10
 
 enum weir_follow_kind {
-    WEIR_FOLLOW_BOUND = 1,     /* a process bound a socket; also a socket that an iterator found */
-    WEIR_FOLLOW_RELEASED = 2,  /* a socket is gone */
-    WEIR_FOLLOW_SENT = 3,      /* a socket that nobody saw being bound sends; the process may be another than its owner */
-    WEIR_FOLLOW_FORKED = 4,    /* a process began, with its parent's sockets */
-    WEIR_FOLLOW_THREAD = 5,    /* a thread began; also one that an iterator found */
-    WEIR_FOLLOW_ENDED = 6,     /* a thread ended */
-    WEIR_FOLLOW_EXITED = 7,    /* a process ended */
-    WEIR_FOLLOW_EXECUTED = 8,  /* a process is another program now, without its other threads and without sockets that were to be closed */
-    WEIR_FOLLOW_PRIORITY = 9,  /* a thread's policy was changed: `other`, or any thread if that is 0 */
-    WEIR_FOLLOW_MIGRATED = 10, /* a process is in another cgroup */
+    WEIR_FOLLOW_BOUND = 1,    /* a process bound a socket; also a socket that an iterator found */
+    WEIR_FOLLOW_RELEASED = 2, /* a socket is gone */
+    WEIR_FOLLOW_SENT = 3,     /* a socket that nobody saw being bound sends; the process may be another than its owner */
+    WEIR_FOLLOW_FORKED = 4,   /* a process began, with its parent's sockets */
+    WEIR_FOLLOW_THREAD = 5,   /* a thread began; also one that an iterator found */
+    WEIR_FOLLOW_ENDED = 6,    /* a thread ended */
+    WEIR_FOLLOW_EXITED = 7,   /* a process ended */
+    WEIR_FOLLOW_EXECUTED = 8, /* a process is another program now, without its other threads and without sockets that were to be closed */
+    WEIR_FOLLOW_MIGRATED = 9, /* a process is in another cgroup */
 };
 
 #define WEIR_FOLLOW_V4 1
@@ -48,7 +47,7 @@ struct weir_follow_record {
     __u32 kind;
     __u32 pid;
     __u32 tid;
-    __u32 other;     /* FORKED: the parent; PRIORITY: the thread */
+    __u32 other;     /* FORKED: the parent */
     __u64 start;     /* of the process, ns after boot: tells processes of one number apart */
     __u64 cookie;    /* of the socket */
     __u64 namespace; /* of the socket: its cookie */
@@ -100,13 +99,6 @@ struct {
     __type(key, int);
     __type(value, __u64);
 } told SEC(".maps");
-
-/* Numbers of the system calls that change a thread's policy, set by user level. */
-const volatile struct {
-    long set_scheduler;
-    long set_parameter;
-    long set_attribute;
-} calls = {-1, -1, -1};
 
 static __always_inline struct weir_follow_record *begin(__u32 kind)
 {
@@ -300,25 +292,6 @@ int BPF_PROG(follow_migration, struct cgroup *destination, const char *path, str
     if (is_marked(task->tgid)) {
         tell(WEIR_FOLLOW_MIGRATED, task, 0);
     }
-    return 0;
-}
-
-SEC("tp_btf/sys_exit")
-int BPF_PROG(follow_priority, struct pt_regs *registers, long result)
-{
-    long call = weir_call_of(registers);
-    if ((call != calls.set_scheduler && call != calls.set_parameter && call != calls.set_attribute) || result < 0) {
-        return 0;
-    }
-    struct task_struct *task = (struct task_struct *) bpf_get_current_task();
-    __u32 target = (__u32) weir_first_argument_of(registers);
-    if (target == 0) {
-        target = BPF_CORE_READ(task, pid);
-    } else if (BPF_CORE_READ(task, thread_pid, level) != 0) {
-        /* The number belongs to the caller's namespace. */
-        target = 0;
-    }
-    tell(WEIR_FOLLOW_PRIORITY, task, target);
     return 0;
 }
 

@@ -16,11 +16,13 @@
 #define WEIR_DEMUX_MASK(table) ((void) (table), (uint16_t) (WEIR_XDP_SLOTS - 1u))
 
 /**
- * How the core reads a frame: weir_xdp_byte(), which the includer defines. `frame` is the program's
+ * How the core reads a frame: the two functions are the includer's. `frame` is the program's
  * context, not the bytes.
  */
 #define WEIR_DEMUX_BYTE(frame, at) weir_xdp_byte(frame, at)
 static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *frame, uint16_t at);
+#define WEIR_DEMUX_BE16(frame, at) weir_xdp_be16(frame, at)
+static __attribute__((always_inline)) inline uint16_t weir_xdp_be16(const void *frame, uint16_t at);
 
 #include "weir/demux.h"
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux inspect`: a system file of the machine as it runs.
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueHint;
 use miette::IntoDiagnostic as _;
 use serde_json::json;
-use weir_report::terminal::{Outcome, print, print_json, printable};
+use weir_report::terminal::{Outcome, print, print_json};
+use weir_report::{FileMark, Outputs, seal, write_all};
 
+use super::able_to_see;
 use crate::draft::{DraftInterface, draft};
+use crate::machine::Capability;
 use crate::receivers::{self, Reach, RuleSet, SocketReader};
 use crate::settings::NetDevice;
 use crate::threads::{self, Work};
@@ -17,9 +20,13 @@ use crate::{machine, sched};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub(super) struct Args {
-    /// Write the draft to this file, which must not be there yet, in place of the terminal
+    /// Write the draft to this file in place of the terminal
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+
+    /// Replace a file that Weir did not write, or that was edited since
+    #[arg(long)]
+    force: bool,
 
     /// Print what was found as JSON, the draft with it
     #[arg(long)]
@@ -31,14 +38,25 @@ Examples:
   weir linux inspect -o node.toml
   weir linux plan node.toml
 
-It needs CAP_BPF and CAP_PERFMON, and the first process namespace, to see who receives what; nothing is changed. Each process has the urgency of its most
-urgent thread. The costs in the draft are guesses.";
+It needs CAP_BPF and CAP_PERFMON, and the first process namespace, to see who receives what; \
+nothing is changed. Each process has the urgency of its most urgent thread. The costs in the \
+draft are guesses.";
 
 /// Carries the command out.
 ///
 /// # Errors
 /// Fails when the receivers cannot be found, or the file cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let place = arguments.output.as_deref().map(|path| {
+        let mut outputs = Outputs::new(arguments.force);
+        outputs.file(path, FileMark::Sealed)
+    });
+    let place = place.transpose()?;
+    able_to_see(
+        "which processes receive packets, and from which interfaces",
+        &[Capability::Bpf, Capability::Perfmon],
+        "run it as root: sudo weir linux inspect",
+    )?;
     let receivers = receivers::inspect(RuleSet::default()).into_diagnostic()?;
     let mut found = Vec::new();
     for name in machine::interfaces().into_diagnostic()? {
@@ -49,8 +67,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").into_diagnostic()?;
     let system = host.trim();
     let draft = draft(system, &found, &receivers);
-    if let Some(path) = &arguments.output {
-        write_new(path, &draft)?;
+    if let Some(place) = place {
+        write_all([(place, seal("linux inspect", &draft).as_bytes())]).into_diagnostic()?;
     }
     if arguments.json {
         print_json(&json!({
@@ -107,11 +125,4 @@ fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<Dr
             .map(|(index, _)| index)
             .collect(),
     }))
-}
-
-fn write_new(path: &Path, text: &str) -> miette::Result<()> {
-    use std::io::Write as _;
-    let written =
-        std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| miette::miette!("cannot write {}: {error}", printable(path)))
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux plan`: what `run` would change, and what that means.
 use miette::IntoDiagnostic as _;
+use weir_model::INTERRUPT_URGENCY;
 use weir_report::terminal::{Outcome, is_coloured, print_answer, wrapped};
 use weir_report::{Align, Emphasis, Grid, count, percent, significant};
 
@@ -173,6 +174,11 @@ fn share(share: &Share) -> String {
         }
         (None, urgency) => {
             let urgency = urgency.unwrap_or(0);
+            let reason = if urgency == INTERRUPT_URGENCY {
+                "the interrupt itself takes packets from the device".to_owned()
+            } else {
+                format!("not more urgent than {urgency}")
+            };
             if !share.safe.is_empty() {
                 lines.push(format!(
                     "  nothing from {}: more urgent than {urgency}",
@@ -182,10 +188,11 @@ fn share(share: &Share) -> String {
             if !share.exposed.is_empty() {
                 lines.push(wrapped(
                     &format!(
-                    "up to everything from {}: not more urgent than {urgency}, and without a cap nothing bounds it",
-                    share.exposed.join(", ")
+                        "up to everything from {}: {reason}, and without a cap nothing bounds it",
+                        share.exposed.join(", ")
                     ),
-"  ", "    "
+                    "  ",
+                    "    ",
                 ));
             }
         }

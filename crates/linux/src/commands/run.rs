@@ -15,6 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use serde_json::json;
 use weir_model::LinuxMode;
+use weir_report::plural;
 use weir_report::terminal::{Outcome, printable};
 
 use super::{StateArgs, SystemArgs, able};
@@ -51,10 +52,13 @@ pub(super) struct Args {
 }
 
 const AFTER: &str = "\
-It changes what `weir linux plan` lists and nothing else; what a crashed run has left is put back first. It stays in the foreground, and tells systemd when it is
-ready. SIGHUP has it read the file anew: if that says something else, everything is put back and what it says then is carried out; if it cannot be carried out, that
-is said, and all goes on as before. Ctrl-C, SIGTERM and a terminal that goes end it. The exit code is 0 if it was stopped and everything is as it was before or as
-somebody else has set it since, 1 if something could not be put back, and 2 if it could not begin or go on: then nothing stays changed but what it names.";
+It changes what `weir linux plan` lists and nothing else; what a crashed run has left is put back \
+first. It stays in the foreground, and tells systemd when it is ready. SIGHUP has it read the \
+file anew: if that says something else, everything is put back and what it says then is carried \
+out; if it cannot be carried out, that is said, and all goes on as before. Ctrl-C, SIGTERM and a \
+terminal that goes end it. The exit code is 0 if it was stopped and everything is as it was \
+before or as somebody else has set it since, 1 if something could not be put back, and 2 if it \
+could not begin or go on: then nothing stays changed but what it names.";
 
 /// Carries the command out.
 ///
@@ -177,10 +181,10 @@ fn until_told(
     said.step(
         "ready",
         &format!(
-            "{}: {}; {} settings changed. Ctrl-C ends it and puts them back.",
+            "{}: {}; {} changed. Ctrl-C ends it and puts back what was there.",
             node.name,
             told.run.about(),
-            told.run.status["changes"]
+            plural(told.run.status["changes"].as_u64().unwrap_or(0), "setting")
         ),
         json!({ "schema": 1, "run": told.run }),
     );

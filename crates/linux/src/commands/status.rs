@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux status`: shows the runs on this machine, and what a crash has left.
+mod metrics;
 mod text;
 
+use miette::IntoDiagnostic as _;
 use serde::Serialize;
 use weir_report::terminal::{Outcome, is_coloured, print, print_json, printable};
 
@@ -20,6 +22,10 @@ pub(super) struct Args {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+
+    /// Print metrics in the text format of Prometheus
+    #[arg(long, conflicts_with = "json")]
+    metrics: bool,
 }
 
 /// A run with its state.
@@ -47,7 +53,13 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if arguments.json {
         print_json(&serde_json::json!({ "schema": 1, "systems": systems }))?;
     } else if systems.is_empty() {
-        print("nothing runs, and nothing is to be put back")?;
+        // In metrics it is a comment.
+        let mark = if arguments.metrics { "# " } else { "" };
+        print(&format!(
+            "{mark}nothing runs, and nothing is to be put back"
+        ))?;
+    } else if arguments.metrics {
+        print(metrics::text(&systems).into_diagnostic()?.trim_end())?;
     } else {
         let texts = systems.iter().map(|system| text(system, is_coloured()));
         print(&texts.collect::<Vec<_>>().join("\n\n"))?;

@@ -10,9 +10,10 @@ use std::time::Duration;
 use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 
-use super::StateArgs;
+use super::{StateArgs, able_to_see};
 use crate::account::{AccountReport, Accountant, Options};
 use crate::instance::{self, Run};
+use crate::machine::Capability;
 use crate::receivers::{self, Follower, RuleSet};
 use view::View;
 use weir_report::terminal::{Outcome, is_coloured, print, print_json, print_more};
@@ -40,10 +41,13 @@ pub(super) struct Args {
 }
 
 const AFTER: &str = "\
-It shows the account of a run (`accounting` in [linux] of its system file); where none runs that keeps one, it measures by itself, for which it needs CAP_BPF,
-CAP_PERFMON and CAP_NET_ADMIN, and charges nothing to anybody after it has ended. `used` is the processor time that the kernel books; `charged` are interrupts
-for a process while others ran; `taken` are interrupts in its time that were not for it. Both are reported: a stock scheduler gives nothing back. Where the
-output is no terminal, each interval is printed as text. The exit code is 0, or 2 if nothing can be measured.";
+It shows the account of a run (`accounting` in [linux] of its system file); where none runs that \
+keeps one, it measures by itself, for which it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, and \
+charges nothing to anybody after it has ended. `used` is the processor time that the kernel \
+books; `charged` are interrupts for a process while others ran; `taken` are interrupts in its \
+time that were not for it. Both are reported: a stock scheduler gives nothing back. Where the \
+output is no terminal, each interval is printed as text. The exit code is 0, or 2 if nothing can \
+be measured.";
 
 /// Carries the command out.
 ///
@@ -112,6 +116,11 @@ impl AccountSource {
             });
         }
         let help = "no run keeps an account: add `accounting = \"packets\"` to [linux] of its system file, or start this as root";
+        able_to_see(
+            "whom interrupts are for",
+            &[Capability::Bpf, Capability::NetAdmin, Capability::Perfmon],
+            help,
+        )?;
         let failed = |error: String| miette::miette!(help = help, "{error}");
         let follower = Follower::start(RuleSet::default(), receivers::Options::default());
         let follower = follower.map_err(|error| failed(error.to_string()))?;

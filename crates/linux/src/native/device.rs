@@ -78,11 +78,17 @@ impl Device {
         self.top_half.is_none() && self.follows.is_none() && self.others < self.urgency
     }
 
+    /// Whether threads take packets from it, and not its interrupts.
+    pub(super) fn has_threads(&self) -> bool {
+        self.top_half != Some(TopHalf::Interrupt)
+    }
+
     /// Policy of each of its `number` receiving threads. A cap is divided between them, since all
     /// can run on one CPU.
     pub(super) fn policy(&self, number: usize) -> SchedPolicy {
         match self.top_half {
-            None => self.urgency.policy(),
+            // Without a thread this is for those of interrupts (PREEMPT_RT).
+            None | Some(TopHalf::Interrupt) => self.urgency.policy(),
             Some(TopHalf::Urgency(priority)) => {
                 Urgency::new(priority).unwrap_or(Urgency::MOST).policy()
             }
@@ -268,7 +274,10 @@ pub(super) fn settings(
             file(format!("queues/{queue}/rps_cpus"), cpus.mask());
         }
     }
-    file("threaded".into(), "1".into());
+    file(
+        "threaded".into(),
+        u8::from(device.has_threads()).to_string(),
+    );
     // Drivers create their queues anew for this, so it comes first, and is restored last.
     if let Some(packets) = device.ring {
         wanted.insert(0, ring(interface, &open, packets));

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
+use weir_report::plural;
 
 /// Longest wait for a reader, in milliseconds. After it a run does not wait again before the reader
 /// has read.
@@ -78,12 +79,10 @@ impl Said {
         let missed = match (unread, self.json) {
             (0, _) => String::new(),
             (count, true) => {
-                let text = format!("{count} lines were left out, since nobody read them");
+                let text = left_out(count);
                 format!("{}\n", json!({ "event": "note", "text": text }))
             }
-            (count, false) => {
-                format!("weir linux: {count} lines were left out, since nobody read them\n")
-            }
+            (count, false) => format!("weir linux: {}\n", left_out(count)),
         };
         let is_told = told(to.as_fd(), format!("{missed}{line}\n").as_bytes(), patience);
         self.unread.set(if is_told { 0 } else { unread + 1 });
@@ -108,6 +107,18 @@ fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
         }
     }
     true
+}
+
+fn left_out(lines: u64) -> String {
+    let (were, them) = if lines == 1 {
+        ("was", "it")
+    } else {
+        ("were", "them")
+    };
+    format!(
+        "{} {were} left out, since nobody read {them}",
+        plural(lines, "line")
+    )
 }
 
 #[cfg(test)]

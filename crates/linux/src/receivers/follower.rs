@@ -8,8 +8,6 @@ use std::time::{Duration, Instant};
 use super::programs::{Error, EventScope, FollowPrograms};
 use super::table::Questions;
 use super::{ReceiverTable, RuleSet, TableChange, cgroup};
-use crate::sched;
-use crate::urgency::Urgency;
 
 /// Most processes that are scanned one by one; more are scanned in one scan of all.
 const MOST_SCANS: usize = 32;
@@ -24,9 +22,6 @@ pub struct Options {
     pub period: Duration,
     /// Largest share of the time for scans, as its inverse: 50 is 2 %.
     pub share: u32,
-    /// Whether the change of a policy is noticed at once, which makes every system call of every
-    /// process slower (docs/linux-receivers.md); else it is noticed by the next scan.
-    pub priorities_at_once: bool,
 }
 
 impl Default for Options {
@@ -34,7 +29,6 @@ impl Default for Options {
         Self {
             period: Duration::from_secs(2),
             share: 50,
-            priorities_at_once: false,
         }
     }
 }
@@ -61,11 +55,7 @@ impl Follower {
     /// process namespace.
     pub fn start(rules: RuleSet, options: Options) -> Result<Self, Error> {
         // Events are recorded from here on, so they report whatever the scan below misses.
-        let programs = FollowPrograms::load(if options.priorities_at_once {
-            EventScope::All
-        } else {
-            EventScope::Events
-        })?;
+        let programs = FollowPrograms::load(EventScope::Events)?;
         let now = Instant::now();
         let mut follower = Self {
             lost: programs.lost()?,
@@ -98,7 +88,7 @@ impl Follower {
                 self.due = Instant::now();
             }
             self.scan_what_is_due()?;
-            self.answer();
+            answer_cgroups(&mut self.table, &mut self.questions);
             let changes = self.table.changes();
             if !changes.is_empty() || Instant::now() >= end {
                 return Ok(changes);
@@ -186,24 +176,6 @@ impl Follower {
     fn spend(&mut self, begin: Instant) {
         let now = Instant::now();
         self.free = later(now, (now - begin).saturating_mul(self.options.share));
-    }
-
-    fn answer(&mut self) {
-        answer_cgroups(&mut self.table, &mut self.questions);
-        let mut threads = mem::take(&mut self.questions.priorities);
-        if mem::take(&mut self.questions.all_priorities) {
-            threads.extend(self.table.all_threads());
-        }
-        for tid in threads {
-            // The end of a thread is reported by an event of its own.
-            if let Some(policy) = tid
-                .try_into()
-                .ok()
-                .and_then(|tid: sched::Tid| sched::get(tid).ok())
-            {
-                self.table.set_urgency(tid, Urgency::of(policy));
-            }
-        }
     }
 }
 

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, RingBuffer,
-    RingBufferBuilder,
+    Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, RingBuffer, RingBufferBuilder,
 };
 
 use super::cgroup;
@@ -46,8 +45,6 @@ const IN_CGROUP: [&str; 4] = [
     "follow_egress",
 ];
 const ITERATORS: [&str; 2] = ["follow_files", "follow_threads"];
-/// Program that makes every system call slower.
-const PRIORITY: &str = "follow_priority";
 
 type Queue = Arc<Mutex<VecDeque<Record>>>;
 
@@ -68,10 +65,8 @@ pub(super) struct FollowPrograms {
 pub(super) enum EventScope {
     /// No events: only scans.
     Scans,
-    /// All events except for those of priorities.
-    Events,
     /// All events.
-    All,
+    Events,
 }
 
 impl FollowPrograms {
@@ -82,19 +77,15 @@ impl FollowPrograms {
         }
         let mut open = ObjectBuilder::default()
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/follow.bpf.o")))?;
-        name_calls(&mut open)?;
         for mut program in open.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
-            let is_wanted = ITERATORS.contains(&&*name)
-                || told == EventScope::All
-                || told == EventScope::Events && name != PRIORITY;
-            program.set_autoload(is_wanted);
+            program.set_autoload(told == EventScope::Events || ITERATORS.contains(&&*name));
         }
         let object = open.load()?;
         let queue = Queue::default();
         let mut links = Vec::new();
         let mut events = None;
-        if told != EventScope::Scans {
+        if told == EventScope::Events {
             events = Some(read_events(&object, queue.clone())?);
             links = attach(&object)?;
         }
@@ -168,23 +159,6 @@ fn is_first_process_namespace() -> bool {
     use std::os::unix::fs::MetadataExt;
     const FIRST: u64 = 0xefff_fffc;
     std::fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST)
-}
-
-/// Passes the programs the numbers of the system calls that set a thread's policy. They differ
-/// between processor architectures.
-fn name_calls(open: &mut OpenObject) -> Result<(), Error> {
-    let calls = [
-        libc::SYS_sched_setscheduler,
-        libc::SYS_sched_setparam,
-        libc::SYS_sched_setattr,
-    ]
-    .map(libc::c_long::to_ne_bytes);
-    for mut map in open.maps_mut() {
-        if map.name().to_string_lossy().ends_with(".rodata") {
-            map.set_initial_value(calls.as_flattened())?;
-        }
-    }
-    Ok(())
 }
 
 fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Error> {

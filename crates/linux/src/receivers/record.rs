@@ -57,10 +57,6 @@ pub(super) enum Record {
     Exited(ThreadRecord),
     Executed(ThreadRecord),
     Migrated(ThreadRecord),
-    /// The policy of a thread, or of an unknown one, was set.
-    Priority {
-        tid: Option<u32>,
-    },
 }
 
 impl Record {
@@ -114,10 +110,7 @@ impl Record {
             6 => Self::Ended(seen),
             7 => Self::Exited(seen),
             8 => Self::Executed(seen),
-            9 => Self::Priority {
-                tid: (other != 0).then_some(other),
-            },
-            10 => Self::Migrated(seen),
+            9 => Self::Migrated(seen),
             _ => return None,
         })
     }

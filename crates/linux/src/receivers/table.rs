@@ -19,10 +19,6 @@ pub(super) struct Questions {
     pub owners: BTreeMap<u64, u32>,
     /// Processes whose cgroup is unknown.
     pub cgroups: BTreeSet<u32>,
-    /// Threads whose policies were set.
-    pub priorities: BTreeSet<u32>,
-    /// Whether the policy of any thread may have been set.
-    pub all_priorities: bool,
 }
 
 #[derive(Debug)]
@@ -160,12 +156,6 @@ impl ReceiverTable {
                     questions.cgroups.insert(seen.pid);
                 }
             }
-            Record::Priority { tid: Some(tid) } => {
-                if self.process_of.contains_key(&tid) {
-                    questions.priorities.insert(tid);
-                }
-            }
-            Record::Priority { tid: None } => questions.all_priorities = true,
         }
     }
 
@@ -242,18 +232,6 @@ impl ReceiverTable {
             process.cgroup = cgroup.into();
             self.touch(pid);
         }
-    }
-
-    /// Sets the urgency of a thread by its policy.
-    pub(super) fn set_urgency(&mut self, tid: u32, urgency: Urgency) {
-        if let Some(&pid) = self.process_of.get(&tid) {
-            self.set_thread(pid, tid, urgency);
-        }
-    }
-
-    /// All threads of all known processes.
-    pub(super) fn all_threads(&self) -> impl Iterator<Item = u32> + '_ {
-        self.process_of.keys().copied()
     }
 
     pub(super) fn has_socket(&self, cookie: u64) -> bool {

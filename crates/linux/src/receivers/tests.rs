@@ -24,8 +24,6 @@ fn told_step() -> impl Strategy<Value = Step> {
         1 => one.clone().prop_map(|process| Step::Exit { process }),
         1 => one.clone().prop_map(|process| Step::StartThread { process }),
         1 => (one.clone(), one.clone()).prop_map(|(process, thread)| Step::EndThread { process, thread }),
-        2 => (one.clone(), one.clone(), 0..100_u8)
-            .prop_map(|(process, thread, urgency)| Step::SetUrgency { process, thread, urgency }),
         1 => one.prop_map(|process| Step::Migrate { process }),
     ]
 }
@@ -34,6 +32,8 @@ fn any_step() -> impl Strategy<Value = Step> {
     let one = 0..8_usize;
     prop_oneof![
         8 => told_step(),
+        2 => (one.clone(), one.clone(), 0..100_u8)
+            .prop_map(|(process, thread, urgency)| Step::SetUrgency { process, thread, urgency }),
         1 => (one.clone(), one.clone(), one.clone())
             .prop_map(|(process, to, socket)| Step::Pass { process, to, socket }),
         1 => (one.clone(), one.clone()).prop_map(|(process, socket)| Step::Close { process, socket }),

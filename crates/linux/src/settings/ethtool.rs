@@ -133,25 +133,7 @@ pub fn leaves_checksums_out(interface: &OpenInterface) -> io::Result<bool> {
 /// # Errors
 /// Fails with EOPNOTSUPP when the driver does not tell.
 pub fn coalescing(interface: &OpenInterface, queue: Option<u32>) -> io::Result<Coalescing> {
-    let values = [0; 22];
-    match queue {
-        None => {
-            let mut request = CoalescingRequest {
-                command: GET_COALESCING,
-                values,
-            };
-            // SAFETY: the value is the command's structure.
-            unsafe { interface.ethtool(&mut request)? };
-            Ok(Coalescing(request.values))
-        }
-        Some(queue) => {
-            let mut request = QueueRequest::new(queue, GET_COALESCING, values)?;
-            // SAFETY: the value is the command's structure, with the data of the one queue that is
-            // asked for.
-            unsafe { interface.ethtool(&mut request)? };
-            Ok(Coalescing(request.data.values))
-        }
-    }
+    coalesce(interface, queue, GET_COALESCING, [0; 22]).map(Coalescing)
 }
 
 /// Sets how `interface`, or one of its receive queues, gathers packets.
@@ -164,22 +146,27 @@ pub fn set_coalescing(
     queue: Option<u32>,
     Coalescing(values): Coalescing,
 ) -> io::Result<()> {
-    match queue {
-        None => {
-            let mut request = CoalescingRequest {
-                command: SET_COALESCING,
-                values,
-            };
-            // SAFETY: the value is the command's structure.
-            unsafe { interface.ethtool(&mut request) }
-        }
-        Some(queue) => {
-            let mut request = QueueRequest::new(queue, SET_COALESCING, values)?;
-            // SAFETY: the value is the command's structure, with the data of the one queue that is
-            // set.
-            unsafe { interface.ethtool(&mut request) }
-        }
-    }
+    coalesce(interface, queue, SET_COALESCING, values).map(drop)
+}
+
+/// Carries `command` out for `interface` or one of its receive queues, and returns its values
+/// afterwards.
+fn coalesce(
+    interface: &OpenInterface,
+    queue: Option<u32>,
+    command: u32,
+    values: [u32; 22],
+) -> io::Result<[u32; 22]> {
+    let Some(queue) = queue else {
+        let mut request = CoalescingRequest { command, values };
+        // SAFETY: the value is the command's structure.
+        unsafe { interface.ethtool(&mut request)? };
+        return Ok(request.values);
+    };
+    let mut request = QueueRequest::new(queue, command, values)?;
+    // SAFETY: the value is the command's structure, with the data of the one queue that it names.
+    unsafe { interface.ethtool(&mut request)? };
+    Ok(request.data.values)
 }
 
 /// The structure `ethtool_ringparam`.

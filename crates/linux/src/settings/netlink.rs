@@ -5,15 +5,20 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::num::NonZero;
+use std::os::fd::AsRawFd;
 
-/// Lengths of `struct nlmsghdr`, `struct ifinfomsg`, `struct rtgenmsg` with its padding, `struct
-/// genlmsghdr`, and `struct rtattr`.
-const HEADER: usize = 16;
+use netlink_packet_core::{
+    DefaultNla, Emitable, ErrorBuffer, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR,
+    NetlinkBuffer, NetlinkHeader, NlasIterator,
+};
+use netlink_sys::Socket;
+use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
+
+/// Lengths of `struct ifinfomsg`, `struct rtgenmsg` with its padding, and `struct genlmsghdr`.
 const LINK: usize = 16;
 const GENERAL: usize = 4;
 const COMMAND: usize = 4;
-const ATTRIBUTE: usize = 4;
 
 /// Messages of <linux/rtnetlink.h>, and attributes of <linux/if_link.h> and
 /// <linux/net_namespace.h>.
@@ -47,9 +52,9 @@ const NETDEV_A_NAPI_PID: u16 = 4;
 /// # Errors
 /// Fails with ENODEV when there is no such interface.
 pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
-    let mut body = [0; LINK];
-    body[4..8].copy_from_slice(&index.to_ne_bytes());
-    let answer = NetlinkSocket::new(libc::NETLINK_ROUTE)?.one(RTM_GETLINK, &body)?;
+    let mut own = [0; LINK];
+    own[4..8].copy_from_slice(&index.to_ne_bytes());
+    let answer = one(NETLINK_ROUTE, RTM_GETLINK, &own)?;
     Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID).map(|number| number as i32))
 }
 
@@ -58,9 +63,9 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
 /// # Errors
 /// Fails when `namespace` is no namespace.
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
-    let mut body = vec![0; GENERAL];
-    add(&mut body, NETNSA_FD, &namespace.as_raw_fd().to_ne_bytes());
-    let answer = NetlinkSocket::new(libc::NETLINK_ROUTE)?.one(RTM_GETNSID, &body)?;
+    let file = namespace.as_raw_fd().to_ne_bytes();
+    let request = with([0; GENERAL], NETNSA_FD, &file);
+    let answer = one(NETLINK_ROUTE, RTM_GETNSID, &request)?;
     let number = attribute(&answer, GENERAL, NETNSA_NSID).map(|number| number as i32);
     Ok(number.filter(|number| *number >= 0))
 }
@@ -99,146 +104,83 @@ pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
 /// Answers of the family `netdev` to `command` for the interface `index`, which it expects in the
 /// attribute `by`.
 fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
-    let socket = NetlinkSocket::new(libc::NETLINK_GENERIC)?;
-    let mut body = vec![CTRL_CMD_GETFAMILY, 1, 0, 0];
-    add(&mut body, CTRL_ATTR_FAMILY_NAME, b"netdev\0");
-    let answer = socket.one(GENL_ID_CTRL, &body)?;
+    let request = with(
+        [CTRL_CMD_GETFAMILY, 1, 0, 0],
+        CTRL_ATTR_FAMILY_NAME,
+        b"netdev\0",
+    );
+    let answer = one(NETLINK_GENERIC, GENL_ID_CTRL, &request)?;
     let family = attribute(&answer, COMMAND, CTRL_ATTR_FAMILY_ID);
     let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut body = vec![command, 1, 0, 0];
-    add(&mut body, by, &index.to_ne_bytes());
-    socket.all(family as u16, &body)
+    let request = with([command, 1, 0, 0], by, &index.to_ne_bytes());
+    answers(NETLINK_GENERIC, family as u16, NLM_F_DUMP, &request)
 }
 
-/// Adds an attribute.
-fn add(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    let length = (ATTRIBUTE + value.len()) as u16;
-    body.extend(length.to_ne_bytes());
-    body.extend(kind.to_ne_bytes());
-    body.extend(value);
-    // The next attribute begins at a multiple of four.
-    body.resize(body.len().next_multiple_of(4), 0);
+/// A request: the structure `own` of its family, and one attribute.
+fn with(own: [u8; 4], kind: u16, value: &[u8]) -> Vec<u8> {
+    let attribute = DefaultNla::new(kind, value.to_vec());
+    let mut request = own.to_vec();
+    request.resize(own.len() + attribute.buffer_len(), 0);
+    attribute.emit(&mut request[own.len()..]);
+    request
 }
 
-/// Value of the attribute `wanted`, a number, in a message whose own structure has the length
+/// Value of the attribute `wanted`, a number, in an answer whose own structure has the length
 /// `own`.
-fn attribute(message: &[u8], own: usize, wanted: u16) -> Option<u32> {
-    let mut rest = message.get(HEADER + own..)?;
-    while rest.len() >= ATTRIBUTE {
-        let word = |at: usize| u16::from_ne_bytes([rest[at], rest[at + 1]]);
-        let (length, kind) = (usize::from(word(0)), word(2));
-        if length < ATTRIBUTE {
-            return None;
-        }
-        if kind == wanted {
-            return match *rest.get(ATTRIBUTE..length)? {
-                [a, b] => Some(u16::from_ne_bytes([a, b]).into()),
-                [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d])),
-                _ => None,
-            };
-        }
-        rest = rest.get(length.next_multiple_of(4)..)?;
+fn attribute(answer: &[u8], own: usize, wanted: u16) -> Option<u32> {
+    let mut all = NlasIterator::new(answer.get(own..)?).map_while(Result::ok);
+    match *all.find(|attribute| attribute.kind() == wanted)?.value() {
+        [a, b] => Some(u16::from_ne_bytes([a, b]).into()),
+        [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d])),
+        _ => None,
     }
-    None
 }
 
-/// A socket to one of the kernel's netlink protocols.
-struct NetlinkSocket(OwnedFd);
+/// The kernel's answer to a request for one object.
+fn one(protocol: isize, kind: u16, request: &[u8]) -> io::Result<Vec<u8>> {
+    let first = answers(protocol, kind, 0, request)?.into_iter().next();
+    first.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
+}
 
-impl NetlinkSocket {
-    fn new(part: libc::c_int) -> io::Result<Self> {
-        // SAFETY: no pointers are passed, and the descriptor has no other owner.
-        unsafe {
-            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-            let socket = libc::socket(libc::AF_NETLINK, kind, part);
-            if socket < 0 {
-                return Err(io::Error::last_os_error());
+/// The kernel's answers to a request, without their headers; with the flag NLM_F_DUMP those about
+/// all objects.
+fn answers(protocol: isize, kind: u16, flags: u16, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    // The numbers of the request and of the sender may be 0: nobody else uses the socket.
+    let mut header = NetlinkHeader::default();
+    header.length = (header.buffer_len() + request.len()) as u32;
+    header.message_type = kind;
+    header.flags = NLM_F_REQUEST | flags;
+    let mut message = vec![0; header.buffer_len()];
+    header.emit(&mut message);
+    message.extend(request);
+    let socket = Socket::new(protocol)?;
+    // Without an address it goes to the kernel.
+    socket.send(&message, 0)?;
+    let mut answers = Vec::new();
+    loop {
+        let (received, _) = socket.recv_from_full()?;
+        let mut rest = &received[..];
+        while !rest.is_empty() {
+            let answer = NetlinkBuffer::new_checked(rest).map_err(io::Error::other)?;
+            match answer.message_type() {
+                NLMSG_ERROR => {
+                    let error = ErrorBuffer::new_checked(answer.payload());
+                    let number = error
+                        .map_err(io::Error::other)?
+                        .code()
+                        .map_or(0, NonZero::get);
+                    return Err(io::Error::from_raw_os_error(-number));
+                }
+                NLMSG_DONE => return Ok(answers),
+                _ => answers.push(answer.payload().to_vec()),
             }
-            Ok(Self(OwnedFd::from_raw_fd(socket)))
-        }
-    }
-
-    /// The kernel's answer to a request for one object.
-    fn one(&self, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-        self.ask(kind, libc::NLM_F_REQUEST, body)?;
-        let first = self.answers()?.into_iter().next();
-        first.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
-    }
-
-    /// The kernel's answers to a request for all objects.
-    fn all(&self, kind: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        self.ask(kind, libc::NLM_F_REQUEST | libc::NLM_F_DUMP, body)?;
-        let mut all = Vec::new();
-        loop {
-            let answers = self.answers()?;
-            let is_last = |answer: &Vec<u8>| kind_of(answer) == Some(libc::NLMSG_DONE as u16);
-            let ends = answers.is_empty() || answers.iter().any(is_last);
-            all.extend(answers.into_iter().filter(|answer| !is_last(answer)));
-            if ends {
-                return Ok(all);
-            }
-        }
-    }
-
-    fn ask(&self, kind: u16, flags: libc::c_int, body: &[u8]) -> io::Result<()> {
-        let length = (HEADER + body.len()) as u32;
-        let mut message = Vec::from(length.to_ne_bytes());
-        message.extend(kind.to_ne_bytes());
-        message.extend((flags as u16).to_ne_bytes());
-        // The numbers of the request and of the sender may be 0: nobody else uses the socket.
-        message.extend([0; 8]);
-        message.extend(body);
-        // SAFETY: the message outlives the call. Without an address it goes to the kernel.
-        let sent = unsafe {
-            libc::send(
-                self.0.as_raw_fd(),
-                message.as_ptr().cast(),
-                message.len(),
-                0,
-            )
-        };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
-    }
-
-    /// Messages that have come so far, at least one.
-    fn answers(&self) -> io::Result<Vec<Vec<u8>>> {
-        // Everything that the kernel reports of one interface has some kilobytes.
-        let mut answer = vec![0; 65_536];
-        // SAFETY: the kernel writes at most that many bytes.
-        let received = unsafe {
-            libc::recv(
-                self.0.as_raw_fd(),
-                answer.as_mut_ptr().cast(),
-                answer.len(),
-                0,
-            )
-        };
-        let received = usize::try_from(received).map_err(|_| io::Error::last_os_error())?;
-        answer.truncate(received);
-        let mut messages = Vec::new();
-        let mut rest = &answer[..];
-        while let Some(&[a, b, c, d]) = rest.get(..4) {
-            let length = u32::from_ne_bytes([a, b, c, d]) as usize;
-            let message = rest.get(..length).filter(|message| message.len() >= HEADER);
-            let message = message.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-            if kind_of(message) == Some(libc::NLMSG_ERROR as u16) {
-                let number = message.get(HEADER..HEADER + 4).unwrap_or_default();
-                let number = i32::from_ne_bytes(number.try_into().map_err(io::Error::other)?);
-                return Err(io::Error::from_raw_os_error(-number));
-            }
-            messages.push(message.to_vec());
+            let length = answer.length() as usize;
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
-        Ok(messages)
+        if flags != NLM_F_DUMP {
+            return Ok(answers);
+        }
     }
-}
-
-fn kind_of(message: &[u8]) -> Option<u16> {
-    let kind = message.get(4..6)?;
-    Some(u16::from_ne_bytes([kind[0], kind[1]]))
 }
 
 #[cfg(test)]
@@ -269,10 +211,9 @@ mod tests {
 
     #[test]
     fn attributes_are_found_by_their_kinds() {
-        let mut message = vec![0; HEADER + COMMAND];
-        add(&mut message, 7, b"odd");
-        add(&mut message, 8, &5_u16.to_ne_bytes());
-        add(&mut message, 9, &6_u32.to_ne_bytes());
+        let mut message = with([0; COMMAND], 7, b"odd");
+        message.extend(&with([0; COMMAND], 8, &5_u16.to_ne_bytes())[COMMAND..]);
+        message.extend(&with([0; COMMAND], 9, &6_u32.to_ne_bytes())[COMMAND..]);
         let of = |kind| attribute(&message, COMMAND, kind);
         assert_eq!(
             (of(7), of(8), of(9), of(10)),

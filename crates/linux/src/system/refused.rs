@@ -27,6 +27,19 @@ pub enum NotForLinux {
         /// Name of the system.
         name: String,
     },
+    /// The bottom halves would run without a thread, too.
+    #[error(
+        "the mode `{mode}` gives an urgency to the thread that takes packets from a device, and `top_half` of the system `{name}` says that there is none"
+    )]
+    #[diagnostic(help(
+        "leave `thread` out, or take the mode `exact`, which has threads behind it"
+    ))]
+    NoThread {
+        /// Name of the system.
+        name: String,
+        /// Name of the mode.
+        mode: &'static str,
+    },
     /// `cap_timer` is set without a cap.
     #[error("`cap_timer` of the system `{name}` says how a cap ends, and its top half has none")]
     #[diagnostic(help(

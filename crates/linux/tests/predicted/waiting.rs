@@ -153,11 +153,11 @@ fn a_receiver_that_works_does_not_wait_until_it_waits_again() {
 }
 
 #[test]
-fn an_urgency_that_changes_while_its_thread_waits_counts_at_once() {
+fn an_urgency_that_changes_while_its_thread_waits_counts_from_the_next_scan_on() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut mode = Mode::start(&ground, Basis::Waiting);
+    let mut mode = Mode::scanning(&ground, Basis::Waiting, Duration::from_millis(100));
     let _actor = waiter(&ground, 4350, 50, WAYS[0].1);
     mode.wait_for(50, "it waits");
     let key = super::udp(4350);

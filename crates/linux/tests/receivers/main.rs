@@ -22,7 +22,6 @@ const SOON: Duration = Duration::from_secs(10);
 fn by_events() -> Follower {
     let options = Options {
         period: Duration::from_secs(600),
-        priorities_at_once: true,
         ..Options::default()
     };
     Follower::start(RuleSet::default(), options).expect("a follower")

@@ -8,7 +8,7 @@ use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
 use super::actor::{Actor, Stand, bind, child};
-use super::{any4, by_events, keys_of, reader, udp, wait_for};
+use super::{any4, by_scans, reader, udp, wait_for};
 
 fn urgency(number: u8) -> Urgency {
     Urgency::new(number).unwrap()
@@ -48,7 +48,7 @@ fn every_way_to_set_the_policy_of_another_process_is_seen() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut follower = by_events();
+    let mut follower = by_scans();
     let actor = Actor::new(&ground.receiver, || {
         bind(any4(4201), SOCK_DGRAM);
     });
@@ -81,7 +81,7 @@ fn a_nice_value_is_no_urgency() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut follower = by_events();
+    let mut follower = by_scans();
     let actor = Actor::new(&ground.receiver, || {
         bind(any4(4202), SOCK_DGRAM);
     });
@@ -106,7 +106,7 @@ fn a_process_that_sets_its_own_policy_is_seen() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut follower = by_events();
+    let mut follower = by_scans();
     let actor = Actor::new(&ground.receiver, || {
         bind(any4(4203), SOCK_DGRAM);
         set_older(0, Some(libc::SCHED_FIFO), 5);
@@ -120,7 +120,7 @@ fn a_shared_socket_is_as_urgent_as_its_most_urgent_reader() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut follower = by_events();
+    let mut follower = by_scans();
     let actor = Actor::new(&ground.receiver, || {
         bind(any4(4204), SOCK_DGRAM);
         child(|| set_older(0, Some(libc::SCHED_FIFO), 7));
@@ -138,7 +138,7 @@ fn a_process_is_as_urgent_as_its_most_urgent_thread() {
     let socket = ground
         .receiver
         .run(|| std::net::UdpSocket::bind(any4(4205)).unwrap());
-    let mut follower = by_events();
+    let mut follower = by_scans();
     let me = std::process::id();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let thread = std::thread::spawn(move || {
@@ -160,7 +160,7 @@ fn a_process_in_a_namespace_of_its_own_numbers_is_seen() {
     let Some(ground) = Stand::begin() else {
         return;
     };
-    let mut follower = by_events();
+    let mut follower = by_scans();
     // The child of this process is number 1 of a namespace, and its child, number 2, has the
     // socket.
     let actor = Actor::new(&ground.receiver, || {
@@ -201,8 +201,7 @@ fn rules_come_before_policies() {
         rule(Some(4208), Some("nobody"), 61),
     ]);
     let options = Options {
-        period: Duration::from_secs(600),
-        priorities_at_once: true,
+        period: Duration::from_millis(100),
         ..Options::default()
     };
     let mut follower = Follower::start(rules, options).unwrap();
@@ -266,24 +265,5 @@ fn a_name_that_another_user_gives_itself_is_worth_nothing() {
     });
     wait_for(&mut follower, "each by its user", |f| {
         is(f, 4210, honest.pid(), 60) && is(f, 4211, other.pid(), 0) && is(f, 4212, former.pid(), 0)
-    });
-}
-
-#[test]
-fn policies_are_found_by_scans_if_no_system_call_is_to_pay() {
-    let Some(ground) = Stand::begin() else {
-        return;
-    };
-    let options = Options {
-        period: Duration::from_millis(100),
-        ..Options::default()
-    };
-    let mut follower = Follower::start(RuleSet::default(), options).unwrap();
-    let actor = Actor::new(&ground.receiver, || {
-        bind(any4(4209), SOCK_DGRAM);
-    });
-    sched::set(tid(actor.pid()), SchedPolicy::Fifo(4)).unwrap();
-    wait_for(&mut follower, "the policy", |f| {
-        is(f, 4209, actor.pid(), 4) && keys_of(f, actor.pid()).len() == 1
     });
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
+use weir_report::plural;
 use weir_report::terminal::print_answer;
 
 use crate::ask::Questions;
@@ -66,8 +67,8 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let answers = questions.run().into_diagnostic()?;
     print_answer(&answers, arguments.json, || {
         format!(
-            "{} questions in {:.3} s, {} answered, {} lost; latency {} at the median, {} at 99 %, at most {}",
-            answers.asked,
+            "{} in {:.3} s, {} answered, {} lost; latency {} at the median, {} at 99 %, at most {}",
+            plural(answers.asked, "question"),
             answers.seconds,
             answers.answered,
             answers.lost,

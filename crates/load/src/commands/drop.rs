@@ -28,7 +28,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir-load drop eth0 --for 5s
 
-Prints `ready` to its standard error once packets are dropped. Only for machines that are set up for
+Prints `ready` to its standard error once packets are dropped. Only for machines that are set up for \
 an experiment: a user who is logged in over the interface is cut off.";
 
 /// Carries the command out.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
+use weir_report::plural;
 use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
@@ -63,7 +64,7 @@ Examples:
   weir-load receive [::]:5000 --tcp --count 1000
   weir-load receive 5000 --tcp --answer
 
-Prints `ready` to its standard error once it listens, and its result when the time is over or after
+Prints `ready` to its standard error once it listens, and its result when the time is over or after \
 SIGINT or SIGTERM.";
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -104,9 +105,9 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
 fn line(port: &ListeningPort) -> String {
     let lost: u64 = port.flows.iter().map(|flow| flow.lost).sum();
     format!(
-        "{}: {} messages, {lost} lost, {} from other programs; latency {} at the median, {} at 99 %, at most {}",
+        "{}: {}, {lost} lost, {} from other programs; latency {} at the median, {} at 99 %, at most {}",
         port.at,
-        port.packets,
+        plural(port.packets, "message"),
         port.foreign,
         shown(port.latency.p50),
         shown(port.latency.p99),

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use miette::IntoDiagnostic;
 use weir_arrivals::Pattern;
+use weir_report::plural;
 use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
@@ -90,9 +91,9 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let sent = flood.run().into_diagnostic()?;
     print_answer(&sent, arguments.json, || {
         format!(
-            "{} messages of {} bytes in {:.3} s; {} refused, {} not sent in time; at most {} behind",
-            sent.packets,
-            arguments.size,
+            "{} of {} in {:.3} s; {} refused, {} not sent in time; at most {} behind",
+            plural(sent.packets, "message"),
+            plural(arguments.size.into(), "byte"),
             sent.seconds,
             sent.refused,
             sent.late,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir-load spin`
 use miette::IntoDiagnostic;
+use weir_report::plural;
 use weir_report::terminal::print_answer;
 
 use crate::bound::Time;
@@ -53,7 +54,7 @@ Examples:
   weir-load spin --work 95ms --period 100ms --jobs 30 --policy fifo:50 --cpu 1
   weir-load spin --work 10ms --for 2s --speed 3.1e8 --json
 
-The speed is measured before the first job. If something disturbs the machine by then, measure it
+The speed is measured before the first job. If something disturbs the machine by then, measure it \
 earlier and give it with --speed.";
 
 /// Carries the command out.
@@ -76,8 +77,8 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
             format!(", {ratio:.4} times as long as alone")
         });
         format!(
-            "{} jobs of {}{ratio}; {} missed their deadlines; response {} at most; speed {:.6e}",
-            spun.finished,
+            "{} of {}{ratio}; deadlines missed: {}; response {} at most; speed {:.6e}",
+            plural(spun.finished, "job"),
             shown(arguments.work.nanoseconds()),
             spun.missed,
             shown(spun.response.max),

@@ -57,10 +57,6 @@ section! {
         optional mode: LinuxMode, default "\"native\"", example "\"exact\"";
         /// In the mode `predicted`: whom the threads of an interface follow.
         optional predict: Predict, default "\"waiting\"", example "\"registered\"";
-        /// In the modes `predicted` and `exact`: whether a priority counts as soon as a process is
-        /// given it, which makes every system call on the machine a little longer
-        /// (docs/linux-receivers.md); else within 2 s.
-        optional priorities_at_once: Truth, default "false", example "true";
         /// What is accounted (docs/linux-accounting.md). It needs BPF, also in the mode `native`.
         optional accounting: Accounting, default "in the mode `native` `off`, else `packets`", example "\"packets\"";
         /// What an interrupt costs beside its handler and its soft interrupts, that is, its entry
@@ -70,6 +66,9 @@ section! {
         /// feature holds for the whole machine and makes switches dearer (docs/linux.md). Without
         /// it, a cap ends at a tick of the kernel's clock.
         optional cap_timer: Truth, default "false", example "true";
+        /// The tick of the kernel's clock, 1/CONFIG_HZ, at which a cap ends without `cap_timer`.
+        /// `weir check` counts with it; `weir linux` takes that of its machine.
+        optional tick: ExactTime, default "10ms, the longest of any kernel", example "\"4ms\"";
         /// Bytes of the buffer that new sockets have for what they receive, if they ask for no
         /// other (`net.core.rmem_default`). It is never made smaller; 0 leaves it as it is. In the
         /// mode `exact` each packet takes a page of it.
@@ -85,9 +84,10 @@ section! {
 }
 
 section! {
-    /// The thread that takes packets from the device. Either `runtime` and `period`, a hard cap
-    /// that no flood exceeds, whomever it is for; or an `urgency`: more urgent work loses nothing
-    /// to the thread, less urgent work may lose everything.
+    /// The thread that takes packets from the device. Either `runtime` and `period`, a cap: a
+    /// flood takes no more in the long run but the rest of a poll in each period, whomever it is
+    /// for; or an `urgency`: more urgent work loses nothing to the thread, less urgent work may
+    /// lose everything; or, in the mode `exact`, no thread.
     TopHalf "[linux.top_half]" {
         /// The longest time that the thread runs in each period (SCHED_DEADLINE).
         optional runtime: ExactTime, default "none: it has an urgency", example "\"1ms\"";
@@ -95,6 +95,9 @@ section! {
         optional period: ExactTime, default "none: it has an urgency", example "\"10ms\"";
         /// The thread's priority of SCHED_FIFO.
         optional urgency: Whole<1, 99>, default "none: it has a cap", example "40";
+        /// Whether there is a thread. Without one the interrupt itself takes packets from the
+        /// device: that costs the least, it precedes every task, and nothing bounds it.
+        optional thread: Truth, default "true", example "false";
     }
 }
 

@@ -116,11 +116,13 @@ pub(crate) fn check(
     let outcome = clock.rate_text(events, cycles, Digits::Nearest);
     let to_ask = |cycles: u64| clock.rate_text(events, cycles, Digits::Up);
     let nearest = || {
-        let all: Vec<String> = [near.shorter, Some(cycles), near.longer]
+        let mut all: Vec<String> = [near.shorter, Some(cycles), near.longer]
             .into_iter()
             .flatten()
             .map(to_ask)
             .collect();
+        // Intervals that the shape of the limiter rounds to one another are one limit.
+        all.dedup();
         format!(
             "with {} the limits near it are {}",
             near.with,

@@ -87,20 +87,11 @@ pub(crate) fn events(
     problems: &mut Problems<'_>,
 ) -> Option<Events> {
     let path = table.path();
-    let of_file = match processor.costs.and_then(|costs| written(costs, table)) {
-        Some(written) => read(written, processor.clock, problems)?,
-        None => Events::default(),
-    };
+    let of_file = of_file(processor, table, problems)?;
     let Some((board, flavour)) = processor.board() else {
-        let missing: Vec<String> = table
-            .needs()
-            .iter()
-            .filter(|(_, get)| get(&of_file).is_none())
-            .map(|(name, _)| format!("{name} = \"… cycles\""))
-            .collect();
-        if missing.is_empty() {
+        let Some(missing) = missing(table, &of_file) else {
             return Some(of_file);
-        }
+        };
         return problems.refuse(
             format!(
                 "what an interrupt of `{}` costs is not stated",
@@ -108,11 +99,7 @@ pub(crate) fn events(
             ),
             at,
             "needed here",
-            format!(
-                "add to [cpu.costs.{}]: {}",
-                path.join("."),
-                missing.join(", ")
-            ),
+            format!("add to {missing}"),
         );
     };
     let Some(of_board) = board.events(flavour, &path, channel) else {
@@ -128,6 +115,40 @@ pub(crate) fn events(
         );
     };
     Some(of_file.or(of_board))
+}
+
+fn of_file(
+    processor: &Processor<'_>,
+    table: CostTable,
+    problems: &mut Problems<'_>,
+) -> Option<Events> {
+    match processor.costs.and_then(|costs| written(costs, table)) {
+        Some(written) => read(written, processor.clock, problems),
+        None => Some(Events::default()),
+    }
+}
+
+/// What a file without a board has to add to state the costs of `table`; none: it states them.
+pub(crate) fn missing_in_file(
+    processor: &Processor<'_>,
+    table: CostTable,
+    problems: &mut Problems<'_>,
+) -> Option<String> {
+    if processor.board().is_some() {
+        return None;
+    }
+    missing(table, &of_file(processor, table, problems)?)
+}
+
+/// The keys that the file lacks, as a user would write them; none: it lacks none.
+fn missing(table: CostTable, of_file: &Events) -> Option<String> {
+    let needs = table.needs().iter();
+    let missing: Vec<String> = needs
+        .filter(|(_, get)| get(of_file).is_none())
+        .map(|(name, _)| format!("{name} = \"… cycles\""))
+        .collect();
+    let path = table.path().join(".");
+    (!missing.is_empty()).then(|| format!("[cpu.costs.{path}]: {}", missing.join(", ")))
 }
 
 /// The costs as the analysis takes them: an event that does not exist costs nothing.

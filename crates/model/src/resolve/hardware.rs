@@ -168,6 +168,14 @@ impl Hardware<'_> {
         })
     }
 
+    /// What the file has to add to state the costs of this limiter, as a user would write it. None:
+    /// the file states them, or a board does.
+    #[must_use]
+    pub fn missing_costs(&self, limiter: LimiterShape) -> Option<String> {
+        let mut problems = Problems::of(self.text);
+        costs::missing_in_file(&self.processor, table(limiter), &mut problems)
+    }
+
     /// What the interrupt of a shared timer on the channel costs beside what its sources add.
     #[must_use]
     pub fn base(&self, channel: usize) -> u64 {

@@ -11,7 +11,7 @@ use crate::file::leaf::{Truth, UrgencyNumber, Whole};
 use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
-use crate::linux::{Interface, Linux, LinuxMode, Match, Predict, TopHalf};
+use crate::linux::{Interface, LONGEST_TICK, Linux, LinuxMode, Match, Predict, TopHalf};
 
 /// The highest priority of SCHED_FIFO.
 const URGENCY_MOST: u8 = 99;
@@ -40,15 +40,18 @@ pub(crate) fn resolve(
         .as_ref()
         .and_then(|section| overhead(section, clock, problems));
     let is_for_linux = root.linux.is_stated() || interfaces.as_ref().is_none_or(|i| !i.is_empty());
+    let tick = section
+        .as_ref()
+        .and_then(|section| tick(section, clock, problems));
     let urgencies = !is_for_linux || urgencies(root, problems);
     let section = section?;
     Some(Linux {
         mode: section.mode.or(LinuxMode::default())?,
         predict: section.predict.or(Predict::default())?,
-        priorities_at_once: section.priorities_at_once.or(Truth(false))?.0,
         accounting: section.accounting.optional()?,
         interrupt_overhead: overhead?,
         cap_timer: section.cap_timer.or(Truth(false))?.0,
+        tick: tick?,
         receive_buffer: section
             .receive_buffer
             .optional()?
@@ -59,6 +62,7 @@ pub(crate) fn resolve(
             .map(|Whole(packets)| u32::try_from(packets).unwrap_or(u32::MAX)),
         top_half: top_half?,
         interfaces: interfaces?,
+        threads: Vec::new(),
         matches: matches?,
     })
     .filter(|_| urgencies)
@@ -151,13 +155,35 @@ fn overhead(
     wall_time(cycles, clock, stated.at, problems)
 }
 
+/// The tick of the kernel's clock; `Some(None)` if the file does not say.
+fn tick(
+    section: &raw::Linux,
+    clock: CycleClock,
+    problems: &mut Problems<'_>,
+) -> Option<Option<Duration>> {
+    let stated = &section.tick;
+    let Some(cycles) = clock.optional(stated, problems)? else {
+        return Some(None);
+    };
+    let tick = wall_time(cycles, clock, stated.at, problems)?;
+    if tick > LONGEST_TICK {
+        return problems.refuse(
+            "no kernel has so long a tick",
+            stated.at,
+            "too long",
+            "write 1/CONFIG_HZ, for example \"4ms\" for 250 Hz; CONFIG_HZ is at least 100",
+        );
+    }
+    Some(Some(tick))
+}
+
 /// What the file says of the top half; `Some(None)` if nothing.
 fn top_half(
     section: &raw::Linux,
     clock: CycleClock,
     problems: &mut Problems<'_>,
 ) -> Option<Option<TopHalf>> {
-    const EITHER: &str = "write `runtime` and `period`, or `urgency`";
+    const EITHER: &str = "write `runtime` and `period`, or `urgency`, or `thread = false`";
     if section.top_half.is_absent() {
         return Some(None);
     }
@@ -181,6 +207,17 @@ fn top_half(
             .and_at(at, label)
             .help(EITHER),
         );
+    }
+    if of.thread.optional()? == Some(Truth(false)) {
+        if caps || place {
+            return problems.refuse(
+                "without a thread the top half has neither a cap nor an urgency: it precedes every task",
+                of.thread.at,
+                "no thread",
+                EITHER,
+            );
+        }
+        return Some(Some(TopHalf::Interrupt));
     }
     if let Some(Whole(urgency)) = of.urgency.optional()? {
         return u8::try_from(urgency).ok().map(TopHalf::Urgency).map(Some);

@@ -383,6 +383,7 @@ impl<O: Observer> Engine<'_, O> {
             let waits = line.pending && line.enabled;
             if waits && deadline.is_some_and(|deadline| self.now - line.admitted > deadline) {
                 self.tally.sources[source].missed += 1;
+                self.tally.sources[source].overdue += 1;
             }
         }
     }

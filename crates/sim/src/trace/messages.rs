@@ -3,7 +3,7 @@
 //! numbers.
 //!
 //! The messages are declared in protos/perfetto/trace/{trace,trace_packet}.proto,
-//! track_event/{track_event,track_descriptor,counter_descriptor}.proto and
+//! track_event/{track_event,track_descriptor,counter_descriptor}.proto, system_info.proto and
 //! interned_data/interned_data.proto of <https://github.com/google/perfetto>. Members of a oneof
 //! are plain optional fields here: on the wire they are the same.
 
@@ -38,9 +38,20 @@ pub struct TracePacket {
     /// The `SEQ_…` flags.
     #[prost(uint32, optional, tag = "13")]
     pub sequence_flags: Option<u32>,
+    /// What recorded the trace.
+    #[prost(message, optional, tag = "45")]
+    pub system_info: Option<SystemInfo>,
     /// A track is declared.
     #[prost(message, optional, tag = "60")]
     pub track_descriptor: Option<TrackDescriptor>,
+}
+
+/// What recorded a trace.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SystemInfo {
+    /// The program, as its name and version.
+    #[prost(string, optional, tag = "4")]
+    pub tracing_service_version: Option<String>,
 }
 
 /// A track, or a group of tracks.

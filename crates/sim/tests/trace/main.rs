@@ -223,8 +223,14 @@ fn the_bytes_are_those_of_perfettos_messages() {
         64,
     );
     let packets = [
-        // trusted_packet_sequence_id: 1 (in every packet), interned_data { event_names { iid: 1
-        // name: "arrived" } … (400 bytes) } sequence_flags: 3
+        // trusted_packet_sequence_id: 1 (in every packet), sequence_flags: 1 system_info {
+        // tracing_service_version: "weir simulate 0.1.0" }
+        (
+            "0a1c50016801",
+            "ea02152213776569722073696d756c61746520302e312e30",
+        ),
+        // interned_data { event_names { iid: 1
+        // name: "arrived" } … (400 bytes) } sequence_flags: 2
         ("0a97035001", "629003120b0801120761727269766564"),
         // track_descriptor { uuid: 1 name: "plant" child_ordering: EXPLICIT sibling_order_rank: 0
         // description: "Processor time and queues, in virtual time" }

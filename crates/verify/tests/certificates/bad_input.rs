@@ -86,11 +86,20 @@ fn nesting_without_end_is_no_certificate() {
 #[test]
 fn a_certificate_may_be_inside_the_report_of_check() {
     let bare = valid();
-    let inside = json!({ "verdict": "guaranteed", "rows": [1, 2], "certificate": bare });
-    assert_eq!(
-        verify(bare.to_string().as_bytes()).unwrap(),
-        verify(inside.to_string().as_bytes()).unwrap()
-    );
+    let inside = |key: &str, value: Value| {
+        let answer = json!({ "certificate": bare, key: value });
+        verify(answer.to_string().as_bytes())
+    };
+    let alone = verify(bare.to_string().as_bytes()).unwrap();
+    assert_eq!(inside("verdict", bare["verdict"].clone()).unwrap(), alone);
+    // What does not follow from the certificate is told.
+    let more = inside("sentence", "all is well".into()).unwrap();
+    assert_eq!(more.unchecked, ["sentence"]);
+    assert!(more.is_valid(), "{more:?}");
+    // Rows have to be covered, and each unit has to have its row.
+    let rows = inside("rows", json!([])).unwrap();
+    assert!(!rows.is_valid(), "{rows:?}");
+    assert!(inside("rows", json!([1, 2])).is_err());
 }
 
 /// Each with what the message has to say.

@@ -6,13 +6,13 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, TableComponent};
 use serde_json::{Value, json};
 use weir_model::Rate;
+use weir_report::plural;
+use weir_report::terminal::width;
 
 use weir_board::board::EmulatedBoard;
 use weir_board::run::{RunResult, RunSpec};
 
-const MOST_COLUMNS: u16 = 100;
-
-/// Tables of at most 100 columns; without colours and emphasis if the output is no terminal.
+/// Tables that fit the terminal; without colours and emphasis if the output is no terminal.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     let mut text = String::new();
     let firmware = spec
@@ -33,19 +33,24 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
             .find(|limit| limit.line == flood.line);
         let behind = match (limit, &spec.front) {
             (Some(limit), _) => format!(
-                ", through a hardware limiter of {} cycles",
-                limit.interval_cycles
+                ", through a hardware limiter of {}",
+                plural(limit.interval_cycles, "cycle")
             ),
             (None, Some(front)) if front.to == flood.line => {
                 format!(", through {}", front.elf.display())
             }
             _ => String::new(),
         };
-        let _ = writeln!(text, "flood {flood}{behind}");
+        let _ = writeln!(
+            text,
+            "flood {}={}{behind}",
+            flood.line,
+            flood.stimulus.told(spec.clock_hz)
+        );
     }
     let _ = writeln!(text, "\n{}", shares(spec, result));
     if result.wakeups > 0 {
-        let _ = writeln!(text, "woken from sleep {} times", result.wakeups);
+        let _ = writeln!(text, "woken from sleep {}", plural(result.wakeups, "time"));
     }
     if !result.lines.is_empty() {
         let _ = writeln!(text, "\n{}", lines(spec, result));
@@ -57,7 +62,12 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
         let _ = writeln!(text, "\nserial port:\n{}", result.said.trim_end());
     }
     if result.bus_errors > 0 {
-        let _ = writeln!(text, "\nthe bus refused {} accesses", result.bus_errors);
+        let accesses = if result.bus_errors == 1 {
+            "access"
+        } else {
+            "accesses"
+        };
+        let _ = writeln!(text, "\nthe bus refused {} {accesses}", result.bus_errors);
     }
     if let Some(code) = result.exit {
         let _ = writeln!(text, "\nthe firmware ended the run with {code}");
@@ -141,9 +151,7 @@ fn table(header: &[&str]) -> Table {
     table
         .remove_style(TableComponent::LeftBorderIntersections)
         .remove_style(TableComponent::RightBorderIntersections);
-    if table.width().is_none_or(|width| width > MOST_COLUMNS) {
-        table.set_width(MOST_COLUMNS);
-    }
+    table.set_width(width());
     table.set_header(
         header
             .iter()

@@ -11,6 +11,7 @@ mod job;
 mod spec;
 mod system;
 mod values;
+mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,7 @@ impl Kind for Linux {
                 series.span(),
                 format!("{}.{}", variant.id, series.get_ref()),
             ),
-            label: variant.label.clone(),
+            label: self.named(&variant.label),
             colour: variant.colour,
             stroke: variant.stroke,
         };
@@ -95,16 +96,16 @@ impl Kind for Linux {
             key: repeated.clone(),
             ..run
         }));
-        let guests: BTreeMap<&str, Guest> = self
+        let guests: BTreeMap<String, Guest> = self
             .variant
             .iter()
             .map(|variant| self.kernel_of(variant))
             .collect::<BTreeSet<_>>()
             .into_iter()
-            .map(|kernel| Ok((kernel, Guest::build(place, kernel)?)))
+            .map(|kernel| Guest::build(place, &kernel).map(|guest| (kernel, guest)))
             .collect::<Result<_, ExperimentError>>()?;
         let mut results = carry_out(runs, |run| {
-            let guest = &guests[self.kernel_of(run.variant)];
+            let guest = &guests[&self.kernel_of(run.variant)];
             let cards = Cards {
                 wire: self.wire_of(run.variant),
                 ring: run.variant.ring,
@@ -139,7 +140,7 @@ fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, Expe
         for (index, &x) in spec.x.values.iter().enumerate() {
             let system = system::of(place, spec, variant, x)?;
             for &seed in &spec.seeds {
-                let job = job::script(spec, variant, (x, seed), system.as_deref())
+                let job = job::script(spec, variant, (x, seed), &system)
                     .map_err(ExperimentError::Evaluation)?;
                 let floods = floods::flood(spec, variant.ip, x, seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
@@ -172,9 +173,9 @@ fn do_seeds_differ(runs: &[GuestRun<'_>]) -> bool {
 }
 
 /// The table of the variants' kernels.
-fn kernels(spec: &Linux, guests: &BTreeMap<&str, Guest>) -> Detail {
+fn kernels(spec: &Linux, guests: &BTreeMap<String, Guest>) -> Detail {
     let row = |variant: &VariantSpec| {
-        let version = guests[spec.kernel_of(variant)].version().to_owned();
+        let version = guests[&spec.kernel_of(variant)].version().to_owned();
         vec![variant.id.clone(), version]
     };
     Detail::new(&["variant", "kernel"], spec.variant.iter().map(row))

@@ -49,15 +49,15 @@ pub enum Step {
         process: usize,
         thread: usize,
     },
+    Migrate {
+        process: usize,
+    },
+    /// No event tells of these four.
     SetUrgency {
         process: usize,
         thread: usize,
         urgency: u8,
     },
-    Migrate {
-        process: usize,
-    },
-    /// No event tells of these three.
     Pass {
         process: usize,
         to: usize,
@@ -332,8 +332,6 @@ impl System {
                 let pid = self.process(process)?;
                 let tid = self.thread(pid, thread);
                 self.processes.get_mut(&pid)?.threads.insert(tid, urgency);
-                let tid = (urgency % 3 > 0).then_some(tid);
-                self.events.push_back(Record::Priority { tid });
             }
             Step::Migrate { process } => {
                 let pid = self.process(process)?;
@@ -412,17 +410,6 @@ impl System {
         for pid in mem::take(&mut questions.cgroups) {
             if let Some(process) = self.processes.get(&pid) {
                 table.set_cgroup(pid, &path(process.cgroup));
-            }
-        }
-        let mut threads = mem::take(&mut questions.priorities);
-        if mem::take(&mut questions.all_priorities) {
-            threads.extend(table.all_threads());
-        }
-        for process in self.processes.values() {
-            for (tid, number) in &process.threads {
-                if threads.contains(tid) {
-                    table.set_urgency(*tid, urgency(*number));
-                }
             }
         }
     }

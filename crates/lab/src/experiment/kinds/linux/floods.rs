@@ -6,7 +6,7 @@ use super::spec::{Ip, Linux};
 use crate::experiment::setup::Quantity;
 
 /// The guest's clock: a nanosecond is a cycle.
-const CLOCK_HZ: u64 = 1_000_000_000;
+pub(super) const CLOCK_HZ: u64 = 1_000_000_000;
 /// The number of flows that the guest's network knows.
 const FLOWS: u16 = 16;
 /// The most packets of a flood.

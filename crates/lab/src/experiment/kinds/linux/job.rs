@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::spec::{Linux, VariantSpec};
+use super::system::GuestSystem;
 
 /// A command that fails ends the guest, and its message appears on the console that the host reads.
 const HEAD: &str = "\
@@ -27,20 +28,25 @@ until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up '
 ";
 
 /// The script of a variant at a point with a seed, which prints an object with a member per
-/// process. `system` is the text of the system that weir-linux carries out.
+/// process.
 pub(super) fn script(
     spec: &Linux,
     variant: &VariantSpec,
     (x, seed): (f64, u64),
-    system: Option<&str>,
+    system: &GuestSystem,
 ) -> Result<String, String> {
     let (awaited, servers): (Vec<_>, Vec<_>) =
         spec.process.iter().partition(|process| process.awaited);
     if awaited.is_empty() {
         return Err("no process is awaited: give one of them `awaited = true`".to_owned());
     }
-    let mut script = variables(spec, x, seed);
-    let _ = write!(script, "{HEAD}{}\n{}\n", spec.prepare, variant.prepare);
+    let mut script = variables(spec, variant, (x, seed));
+    let _ = write!(
+        script,
+        "{HEAD}{}\n{}{}\n",
+        spec.prepare, system.gathering, variant.prepare
+    );
+    let system = system.carried_out.as_deref();
     if let Some(system) = system {
         let start = START.replace("OPTIONS", &variant.options);
         // Writing to a string cannot fail.
@@ -96,10 +102,11 @@ pub(super) fn script(
 
 /// The shell variables that commands use, and no others: another text of the job shifts the phase
 /// of the boot (boards/linux/run.sh).
-fn variables(spec: &Linux, x: f64, seed: u64) -> String {
+fn variables(spec: &Linux, variant: &VariantSpec, (x, seed): (f64, u64)) -> String {
     let is_used = |name: &str| {
-        let mut commands = spec.process.iter().map(|process| &process.command);
-        commands.any(|command| command.contains(name))
+        let commands = spec.process.iter().map(|process| &process.command);
+        let mut texts = commands.chain([&spec.prepare, &variant.prepare]);
+        texts.any(|text| text.contains(name))
     };
     let mut lines = String::new();
     if is_used("$x") {
@@ -107,6 +114,9 @@ fn variables(spec: &Linux, x: f64, seed: u64) -> String {
     }
     if is_used("$seed") {
         let _ = writeln!(lines, "seed={seed}");
+    }
+    if is_used("$ip") {
+        let _ = writeln!(lines, "ip={}", variant.ip.version());
     }
     lines
 }
@@ -132,9 +142,16 @@ mod tests {
     #[test]
     fn the_system_is_carried_out_before_there_are_servers_and_until_they_have_ended() {
         let spec: Linux = toml::from_str(EXPERIMENT).unwrap();
-        let script = |system| script(&spec, &spec.variant[0], (0.5, 7), system).unwrap();
+        let script = |carried_out: Option<&str>| {
+            let system = GuestSystem {
+                carried_out: carried_out.map(str::to_owned),
+                gathering: "echo 1 >eth0\n".to_owned(),
+            };
+            script(&spec, &spec.variant[0], (0.5, 7), &system).unwrap()
+        };
         let with = script(Some("schema = 1\n"));
         let order = [
+            "echo 1 >eth0",
             "schema = 1\nSYSTEM",
             "weir-linux plan /run/system.toml --json",
             "weir-linux run /run/system.toml --json --quiet",
@@ -164,7 +181,7 @@ mod tests {
     fn all_that_are_awaited_begin_before_one_is_waited_for() {
         let mut spec: Linux = toml::from_str(EXPERIMENT).unwrap();
         spec.process[0].awaited = true;
-        let script = script(&spec, &spec.variant[0], (0.5, 7), None).unwrap();
+        let script = script(&spec, &spec.variant[0], (0.5, 7), &GuestSystem::default()).unwrap();
         let begun = script.find("{ spin && usleep 1; }").unwrap();
         let ended = script.find("wait $awaited0").unwrap();
         assert!(
@@ -177,7 +194,7 @@ mod tests {
     fn commands_know_the_point_and_the_seed_if_they_ask_for_them() {
         let mut spec: Linux = toml::from_str(EXPERIMENT).unwrap();
         let begin = |spec: &Linux| {
-            let script = script(spec, &spec.variant[0], (0.5, 7), None).unwrap();
+            let script = script(spec, &spec.variant[0], (0.5, 7), &GuestSystem::default()).unwrap();
             script[..script.find("# How fast").unwrap()].to_owned()
         };
         assert_eq!(begin(&spec), "");
@@ -191,7 +208,7 @@ mod tests {
     fn a_process_is_awaited() {
         let mut spec: Linux = toml::from_str(EXPERIMENT).unwrap();
         spec.process[1].awaited = false;
-        let error = script(&spec, &spec.variant[0], (0.5, 7), None).unwrap_err();
+        let error = script(&spec, &spec.variant[0], (0.5, 7), &GuestSystem::default()).unwrap_err();
         assert!(error.contains("no process is awaited"), "{error}");
     }
 }

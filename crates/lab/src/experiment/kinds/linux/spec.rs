@@ -6,6 +6,7 @@ use serde::Deserialize;
 use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
+use super::variants;
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
@@ -37,7 +38,8 @@ pub(super) struct Linux {
     pub process: Vec<ProcessSpec>,
     /// The axis of the points.
     pub x: Axis,
-    /// The ways to run the guest.
+    /// The ways to run the guest; see [`variants`].
+    #[serde(deserialize_with = "variants::read")]
     pub variant: Vec<VariantSpec>,
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
@@ -74,9 +76,9 @@ pub(super) struct ProcessSpec {
     /// The prefix of the names of the process's values.
     pub id: String,
     /// A command for the guest's shell, where `$speed` is the value that `weir-load spin` reports
-    /// under this name, `$x` the point and `$seed` the seed. The flood begins before the awaited
-    /// processes and ends after them; the others are servers, which print `ready` on their standard
-    /// error, and are ended by SIGTERM.
+    /// under this name, `$x` the point, `$seed` the seed and `$ip` the variant's version of IP. The
+    /// flood begins before the awaited processes and ends after them; the others are servers, which
+    /// print `ready` on their standard error, and are ended by SIGTERM.
     pub command: String,
     /// Whether the job waits for the process's end: at least one process is awaited.
     #[serde(default)]
@@ -89,7 +91,7 @@ pub(super) struct ProcessSpec {
 pub(super) struct VariantSpec {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The kernel, in place of the experiment's.
+    /// The kernel, in place of the experiment's, which KERNEL stands for.
     pub kernel: Option<String>,
     /// Commands that the guest's shell runs after the experiment's own ones.
     #[serde(default)]
@@ -109,7 +111,10 @@ pub(super) struct VariantSpec {
     /// Additional options for `weir-linux run`.
     #[serde(default)]
     pub options: String,
-    /// The label of the variant's curves.
+    /// Whether the card gathers packets as the system's `moderation` says; by default only if
+    /// weir-linux runs.
+    moderated: Option<bool>,
+    /// The label of the variant's curves, where KERNEL stands for the experiment's kernel.
     pub label: String,
     /// The colour of the variant's curves.
     pub colour: Colour,
@@ -117,6 +122,16 @@ pub(super) struct VariantSpec {
     #[serde(default)]
     pub stroke: Stroke,
 }
+
+impl VariantSpec {
+    /// Whether the card gathers packets as the system's `moderation` says.
+    pub fn is_moderated(&self) -> bool {
+        self.moderated.unwrap_or(self.linux.is_some())
+    }
+}
+
+/// The word that stands for the experiment's kernel in texts of variants.
+const KERNEL: &str = "KERNEL";
 
 /// The type of the two cards that a wire joins.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -234,8 +249,13 @@ impl Linux {
     }
 
     /// The kernel of a variant.
-    pub fn kernel_of<'a>(&'a self, variant: &'a VariantSpec) -> &'a str {
-        variant.kernel.as_ref().unwrap_or(&self.kernel)
+    pub fn kernel_of(&self, variant: &VariantSpec) -> String {
+        self.named(variant.kernel.as_deref().unwrap_or(KERNEL))
+    }
+
+    /// A text of a variant with the experiment's kernel in it.
+    pub fn named(&self, text: &str) -> String {
+        text.replace(KERNEL, &self.kernel)
     }
 }
 

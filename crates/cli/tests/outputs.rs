@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The one rule for all files that the commands write: never onto an input, never over a file that
+//! Weir did not write unless `--force` says so, and no folder is made that nobody asked for.
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use common::{Printed, run, weir};
+use tempfile::TempDir;
+
+/// A command that writes.
+struct Writes {
+    option: &'static str,
+    /// The command line; OUT is the option's value.
+    command: &'static str,
+    /// The files that it reads.
+    inputs: &'static [&'static str],
+    /// If OUT is a folder, a file that is written into it.
+    file: Option<&'static str>,
+}
+
+const fn of(
+    option: &'static str,
+    command: &'static str,
+    inputs: &'static [&'static str],
+) -> Writes {
+    Writes {
+        option,
+        command,
+        inputs,
+        file: None,
+    }
+}
+
+/// Every option of every command that names what is written.
+const ALL: [Writes; 9] = [
+    of(
+        "tune --output",
+        "tune node.toml --output OUT",
+        &["node.toml"],
+    ),
+    of("tune --plot", "tune node.toml --plot OUT", &["node.toml"]),
+    of(
+        "simulate --plot",
+        "simulate flight.toml --duration 10ms --flood ignition=trace:flood.csv --plot OUT",
+        &["flight.toml", "flood.csv"],
+    ),
+    of(
+        "simulate --trace",
+        "simulate flight.toml --duration 10ms --flood ignition=trace:flood.csv --trace OUT",
+        &["flight.toml", "flood.csv"],
+    ),
+    of(
+        "sweep --out",
+        "sweep flight.toml --duration 10ms --vary flood.ignition=2kHz,trace:flood.csv --out OUT",
+        &["flight.toml", "flood.csv"],
+    ),
+    // A later part has no names of columns.
+    of(
+        "sweep --out",
+        "sweep flight.toml --duration 10ms --vary seed=1,2 --shard 2/2 --out OUT",
+        &["flight.toml"],
+    ),
+    // A part without rows.
+    of(
+        "sweep --out",
+        "sweep flight.toml --duration 10ms --vary seed=1,2 --shard 2/9 --out OUT",
+        &["flight.toml"],
+    ),
+    of(
+        "generate --output",
+        "generate node.toml --chip atmega128 --output OUT",
+        &["node.toml"],
+    ),
+    Writes {
+        option: "generate --output",
+        command: "generate silicon.toml --rtl --output OUT",
+        inputs: &["silicon.toml"],
+        file: Some("limit_in_silicon_limits.sv"),
+    },
+];
+
+/// Names of values that are no file that is written.
+const NO_OUTPUTS: [&str; 16] = [
+    "AIM",
+    "CHIP",
+    "COMPENSATION",
+    "DEFER",
+    "I/N",
+    "KEY=VALUES",
+    "KIND=SPREAD",
+    "N",
+    "PERCENT",
+    "PERIOD[:COST]",
+    "RATE",
+    "RECEIVER=TIME",
+    "SPREAD",
+    "TARGET[=PATTERN]",
+    "TIES",
+    "TIME",
+];
+/// Values that are files that are read.
+const READ: [&str; 2] = ["check --observed", "verify --system"];
+/// Other values that are none.
+const NEITHER: [&str; 1] = ["sweep --seeds"];
+/// Commands of other programs, which have this test for their own options.
+const FORWARDED: [&str; 3] = ["run", "linux", "reproduce"];
+
+#[test]
+fn every_option_that_names_a_file_to_write_is_held_against_the_rule() {
+    let help = |arguments: &[&str]| run(weir().args(arguments)).out;
+    let all = help(&["--help"]);
+    let commands = all.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.take_while(|line| !line.is_empty());
+    let commands = commands.filter_map(|line| line.split_whitespace().next());
+    let mut found = BTreeSet::new();
+    for command in commands.filter(|command| !FORWARDED.contains(command) && *command != "help") {
+        let text = help(&[command, "--help"]);
+        let options = text.lines().map(str::trim_start);
+        for line in options.filter(|line| line.starts_with('-')) {
+            let Some((names, value)) = line.split_once(" <") else {
+                continue;
+            };
+            let name = names.split_whitespace().last().unwrap();
+            let (option, value) = (
+                format!("{command} {name}"),
+                value.split('>').next().unwrap(),
+            );
+            let known = [&READ[..], &NEITHER].concat().contains(&option.as_str());
+            if !known && !NO_OUTPUTS.contains(&value) {
+                assert!(text.contains("--force"), "{command} has no --force");
+                found.insert(option);
+            }
+        }
+    }
+    let tested = ALL.iter().map(|of| of.option.to_owned());
+    assert_eq!(
+        found,
+        tested.collect(),
+        "an option is not in one of the lists"
+    );
+}
+
+/// A folder with all inputs.
+fn inputs() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, example) in [
+        ("node.toml", "ethernut-node"),
+        ("flight.toml", "flight-controller"),
+        ("silicon.toml", "limit-in-silicon"),
+    ] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let from = root.join(format!("../../examples/{example}/system.toml"));
+        std::fs::copy(from, folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("flood.csv"), "time_us\n100\n400\n").unwrap();
+    folder
+}
+
+impl Writes {
+    fn run(&self, folder: &Path, out: &str, more: &[&str]) -> Printed {
+        let words = self.command.split(' ');
+        let words = words.map(|word| if word == "OUT" { out } else { word });
+        run(weir().current_dir(folder).args(words).args(more))
+    }
+
+    /// The file that is written if the option's value is `out`.
+    fn file(&self, folder: &Path, out: &str) -> PathBuf {
+        let out = folder.join(out);
+        self.file.map_or(out.clone(), |file| out.join(file))
+    }
+
+    fn refuses(&self, folder: &Path, out: &str, more: &[&str], says: &str) {
+        let before = content(folder);
+        let printed = self.run(folder, out, more);
+        let said = printed.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = said.replace("│ ", "");
+        assert_eq!(printed.code, Some(2), "{}: {out}: {said}", self.command);
+        assert!(said.contains(says), "{}: {out}: {said}", self.command);
+        assert!(content(folder) == before, "{}: {out}", self.command);
+    }
+}
+
+/// All files below `folder` with what is in them.
+fn content(folder: &Path) -> BTreeSet<(PathBuf, Vec<u8>)> {
+    let mut all = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(content(&path));
+            all.insert((path, Vec::new()));
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            all.insert((path, bytes));
+        }
+    }
+    all
+}
+
+#[test]
+fn an_input_is_never_written() {
+    let folder = inputs();
+    let here = folder.path();
+    std::fs::create_dir(here.join("sub")).unwrap();
+    // A folder is no file that is read.
+    for of in ALL.iter().filter(|of| of.file.is_none()) {
+        for input in of.inputs {
+            let mut names = vec![
+                (*input).to_owned(),
+                format!("./sub/../{input}"),
+                here.join(input).to_str().unwrap().to_owned(),
+            ];
+            #[cfg(unix)]
+            for (name, link) in [
+                (
+                    "soft",
+                    (|from, to| std::os::unix::fs::symlink(from, to)) as fn(&Path, &Path) -> _,
+                ),
+                ("hard", |from, to| std::fs::hard_link(from, to)),
+            ] {
+                let link_name = here.join(format!("{name}.{input}"));
+                if !link_name.exists() {
+                    link(&here.join(input), &link_name).unwrap();
+                }
+                names.push(format!("{name}.{input}"));
+            }
+            for name in names {
+                of.refuses(here, &name, &["--force"], "the same command reads it");
+            }
+        }
+    }
+}
+
+#[test]
+fn two_outputs_of_a_command_are_two_files() {
+    let folder = inputs();
+    for of in &ALL {
+        let other = match of.option {
+            "tune --output" | "simulate --trace" => "--plot",
+            _ => continue,
+        };
+        let more = [other, "./new", "--force"];
+        of.refuses(
+            folder.path(),
+            "new",
+            &more,
+            "the same command writes something else to it",
+        );
+    }
+}
+
+#[test]
+fn a_file_of_somebody_else_is_replaced_only_by_force() {
+    let folder = inputs();
+    let here = folder.path();
+    for (index, of) in ALL.iter().enumerate() {
+        for (which, theirs) in ["", "\n", "mine,and,not\nyours,or,is it\n"]
+            .iter()
+            .enumerate()
+        {
+            // A part of a sweep without rows is empty.
+            if theirs.is_empty() && of.command.contains("2/9") {
+                continue;
+            }
+            let out = format!("{index}.{which}");
+            let file = of.file(here, &out);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, theirs).unwrap();
+            of.refuses(
+                here,
+                &out,
+                &[],
+                "it is there already, and Weir did not write it",
+            );
+            let forced = of.run(here, &out, &["--force"]);
+            assert_eq!(forced.code, Some(0), "{}: {}", of.command, forced.err);
+            assert_ne!(std::fs::read(&file).unwrap(), theirs.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn the_same_command_again_replaces_what_it_wrote() {
+    let folder = inputs();
+    let here = folder.path();
+    for (index, of) in ALL.iter().enumerate() {
+        let out = format!("out.{index}");
+        let mut written = Vec::new();
+        for _ in 0..2 {
+            let printed = of.run(here, &out, &[]);
+            assert_eq!(printed.code, Some(0), "{}: {}", of.command, printed.err);
+            written.push(std::fs::read(of.file(here, &out)).unwrap());
+        }
+        assert!(written[0] == written[1], "{}", of.command);
+    }
+    let names = std::fs::read_dir(here).unwrap();
+    assert_eq!(names.count(), 4 + ALL.len(), "something else is left");
+}
+
+#[test]
+fn what_was_edited_is_not_replaced() {
+    let folder = inputs();
+    let of = &ALL[0];
+    assert_eq!(of.run(folder.path(), "tuned.toml", &[]).code, Some(0));
+    let path = folder.path().join("tuned.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text + "# of great value\n").unwrap();
+    of.refuses(folder.path(), "tuned.toml", &[], "or it was edited since");
+}
+
+#[test]
+fn no_folder_is_made_by_surprise() {
+    let folder = inputs();
+    for of in &ALL {
+        of.refuses(folder.path(), "no/such/out", &[], "does not exist");
+        if of.file.is_none() {
+            of.refuses(
+                folder.path(),
+                "none/out",
+                &[],
+                "the folder none does not exist",
+            );
+            of.refuses(folder.path(), ".", &["--force"], "it names a folder");
+            of.refuses(
+                folder.path(),
+                "flood.csv/out",
+                &["--force"],
+                "Not a directory",
+            );
+        }
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is printed fits the terminal that it is printed to: `script` makes one.
+#![cfg(target_os = "linux")]
+use std::path::Path;
+
+use assert_cmd::cargo::cargo_bin;
+
+/// The lines of `weir ARGUMENTS` on a terminal of so many columns.
+fn lines(arguments: &str, terminal: u16, environment: &str) -> Vec<String> {
+    let weir = cargo_bin("weir");
+    let command = format!(
+        "stty rows 40 cols {terminal}; NO_COLOR=1 {environment} '{}' {arguments}",
+        weir.display()
+    );
+    let output = std::process::Command::new("script")
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"))
+        .args(["-qec", &command, "/dev/null"])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("script, of bsdutils");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+fn widest(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.chars().count()).max().unwrap()
+}
+
+#[test]
+fn tables_and_sentences_are_as_wide_as_the_terminal() {
+    for arguments in [
+        "check ethernut-node/system.toml",
+        "check network-node/system.toml --all",
+        "tune ethernut-node/system.toml",
+        "simulate motor-controller/system.toml --duration 10ms",
+        "generate limit-in-silicon/system.toml --rtl --output /nowhere/at/all",
+    ] {
+        for terminal in [60, 80, 100] {
+            let lines = lines(arguments, terminal, "");
+            assert!(
+                widest(&lines) <= terminal.into(),
+                "{arguments}:\n{}",
+                lines.join("\n")
+            );
+        }
+        // In a wide one, tables stop where they are complete, and sentences at 100 columns.
+        assert!(widest(&lines(arguments, 200, "")) <= 130, "{arguments}");
+    }
+    let columns = lines("check ethernut-node/system.toml", 200, "COLUMNS=60");
+    assert_eq!(widest(&columns), 60);
+}
+
+/// Words that would fit on the line before show a paragraph that was broken twice.
+#[test]
+fn help_is_broken_once() {
+    for command in ["check", "tune", "verify", "simulate", "sweep", "generate"] {
+        for terminal in [60, 80, 120] {
+            let lines = lines(&format!("{command} --help"), terminal, "");
+            assert!(widest(&lines) <= terminal.into(), "{}", lines.join("\n"));
+            for pair in lines.windows(2) {
+                let next = pair[1].split(' ').next().unwrap_or_default();
+                let is_prose = pair
+                    .iter()
+                    .all(|line| line.starts_with(char::is_alphanumeric));
+                let room = usize::from(terminal.min(100)) - pair[0].chars().count();
+                assert!(
+                    !is_prose || next.chars().count() >= room,
+                    "{terminal}: {pair:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_takes_long_says_how_far_it_is_on_a_terminal_only() {
+    let long = "simulate motor-controller/system.toml --duration 100000s";
+    let shown = lines(long, 100, "timeout 4").join("\n");
+    for part in [" % ", "left"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let silent = lines(&format!("{long} 2>&1 | cat"), 100, "timeout 4");
+    assert!(silent.iter().all(String::is_empty), "{silent:?}");
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The threads of a Linux kernel that take packets, as tasks of the analysis.
+//!
+//! A file states what is done for a packet, and Linux decides where: in the thread of the packet's
+//! interface, before or among all tasks. What [`System::with_threads`] gives is a system whose
+//! bounds hold on Linux, with one receive queue for each source of an interface.
+use std::time::Duration;
+
+use miette::Diagnostic;
+
+use super::{LinuxMode, TopHalf};
+use crate::system::{Cost, Flow, Origin, Receiver, System};
+
+/// The cap of the mode [`LinuxMode::Exact`] where the file states none: 5 % of a processor, in
+/// pieces that a job of some ms can bear.
+pub const CAP: TopHalf = TopHalf::Cap {
+    runtime: CAP_RUNTIME,
+    period: CAP_PERIOD,
+};
+const CAP_RUNTIME: Duration = Duration::from_micros(500);
+const CAP_PERIOD: Duration = Duration::from_millis(10);
+
+/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT,
+/// which drivers keep. A task of SCHED_DEADLINE that is out of run time by then is charged nothing
+/// for the rest (`update_curr_dl`: it has left its queue).
+pub const MOST_OF_POLL: u32 = 64;
+
+/// The longest tick of any kernel's clock: CONFIG_HZ is at least 100.
+pub const LONGEST_TICK: Duration = Duration::from_millis(10);
+
+/// The most urgent that a thread gets in the mode [`LinuxMode::Predicted`].
+const MOST_PREDICTED: u8 = 98;
+
+/// The urgency of threads with a cap: SCHED_DEADLINE precedes every priority of SCHED_FIFO.
+pub const DEADLINE_URGENCY: u8 = u8::MAX;
+
+/// The urgency of the top half without a thread: an interrupt precedes all of SCHED_FIFO.
+pub const INTERRUPT_URGENCY: u8 = 100;
+
+/// Seconds in which a thread is late twice at most: longer than any busy window.
+const RARELY: u64 = 3_600;
+
+/// Why a deadline of a file has no bound on Linux.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
+pub enum LinuxBoundError {
+    /// A flow has a deadline. Its packets wait for a thread, and in the card before that.
+    #[error(
+        "no bound is known for the deadline of the flow `{flow}`: on Linux its packets wait in the card for a thread"
+    )]
+    #[diagnostic(help("leave that deadline out: the tasks' deadlines are analysed without it"))]
+    FlowDeadline {
+        /// The flow.
+        flow: String,
+    },
+    /// A task has a deadline and is not more urgent than work that comes in bursts, as a thread
+    /// hands packets on.
+    #[error(
+        "no bound is known for the deadline of `{receiver}`: threads hand packets on in bursts, and the work for `{other}` is as urgent or more"
+    )]
+    #[diagnostic(help(
+        "give `{receiver}` a higher urgency than `{other}`, or leave its deadline out; in the mode `native` packets are handled in the threads themselves"
+    ))]
+    Exposed {
+        /// The task.
+        receiver: String,
+        /// The receiver whose packets it waits for.
+        other: String,
+    },
+    /// A task has a deadline and is not more urgent than a thread that a flood keeps busy.
+    #[error(
+        "no bound is known for the deadline of `{receiver}`: the threads of {interface} are as urgent or more, and nothing bounds how many packets come"
+    )]
+    #[diagnostic(help(
+        "state the source's `rate = {{ worst = … }}`, give the threads a cap (`top_half`), or give `{receiver}` a higher urgency"
+    ))]
+    Flooded {
+        /// The task.
+        receiver: String,
+        /// The interface.
+        interface: String,
+    },
+}
+
+/// The threads of one interface.
+struct InterfaceThreads<'a> {
+    interface: &'a str,
+    /// Its sources, as indices in [`System::sources`].
+    sources: Vec<usize>,
+}
+
+impl System {
+    /// The system with the threads of its network interfaces, which take packets on Linux, as
+    /// tasks. Without an interface it is the system itself.
+    ///
+    /// # Errors
+    /// [`LinuxBoundError`], if a bound that the file asks for is not known.
+    pub fn with_threads(self) -> Result<Self, LinuxBoundError> {
+        let mut system = self;
+        for (interface, sources) in interfaces(&system) {
+            let threads = InterfaceThreads {
+                interface: &interface,
+                sources,
+            };
+            let files = system.receivers.len();
+            threads.add(&mut system)?;
+            system.linux.threads.extend(files..system.receivers.len());
+        }
+        Ok(system)
+    }
+}
+
+/// The interfaces with their sources, in the file's order.
+fn interfaces(system: &System) -> Vec<(String, Vec<usize>)> {
+    let mut found: Vec<(String, Vec<usize>)> = Vec::new();
+    for of in &system.linux.interfaces {
+        match found.iter_mut().find(|(name, _)| *name == of.name) {
+            Some((_, sources)) => sources.push(of.source),
+            None => found.push((of.name.clone(), vec![of.source])),
+        }
+    }
+    found
+}
+
+impl InterfaceThreads<'_> {
+    fn add(&self, system: &mut System) -> Result<(), LinuxBoundError> {
+        if let Some(flow) = self.flows(system).find(|flow| flow.deadline.is_some()) {
+            return Err(LinuxBoundError::FlowDeadline {
+                flow: flow.name.clone(),
+            });
+        }
+        self.refuse_exposed(system)?;
+        let packet = self.per_packet(system);
+        let threads = match (system.linux.top_half, system.linux.mode) {
+            (None, LinuxMode::Exact) => self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD),
+            (Some(TopHalf::Cap { runtime, period }), _) => {
+                self.capped(system, packet, runtime, period)
+            }
+            (Some(TopHalf::Urgency(urgency)), _) => self.urgent(system, packet, urgency)?,
+            (Some(TopHalf::Interrupt), _) => self.urgent(system, packet, INTERRUPT_URGENCY)?,
+            (None, _) => self.urgent(system, packet, self.urgency(system))?,
+        };
+        // Their work is in the threads now.
+        system
+            .flows
+            .retain(|flow| !self.sources.contains(&flow.source));
+        system.receivers.extend(threads);
+        Ok(())
+    }
+
+    fn flows<'s>(&'s self, system: &'s System) -> impl Iterator<Item = &'s Flow> {
+        let flows = system.flows.iter();
+        flows.filter(|flow| self.sources.contains(&flow.source))
+    }
+
+    fn receivers<'s>(&'s self, system: &'s System) -> impl Iterator<Item = &'s Receiver> {
+        let flows = self.flows(system);
+        flows.filter_map(|flow| system.receivers.get(flow.receiver))
+    }
+
+    /// The urgency that the mode gives the threads where the file states none.
+    fn urgency(&self, system: &System) -> u8 {
+        let most = self.receivers(system).map(|of| of.urgency).max();
+        match system.linux.mode {
+            LinuxMode::Predicted => most.unwrap_or(MOST_PREDICTED).min(MOST_PREDICTED),
+            LinuxMode::Native | LinuxMode::Exact => most.unwrap_or(0),
+        }
+    }
+
+    /// Refuses deadlines below work that the threads release: its bursts have no bound in a file.
+    fn refuse_exposed(&self, system: &System) -> Result<(), LinuxBoundError> {
+        let is_exact = system.linux.mode == LinuxMode::Exact;
+        let others = self.receivers(system);
+        let other = others
+            .filter(|of| is_exact || of.works_per_packet())
+            .max_by_key(|of| of.urgency);
+        let exposed = other.and_then(|other| {
+            let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
+            Some((late.find(|of| of.urgency <= other.urgency)?, other))
+        });
+        match exposed {
+            None => Ok(()),
+            Some((receiver, other)) => Err(LinuxBoundError::Exposed {
+                receiver: receiver.name.clone(),
+                other: other.name.clone(),
+            }),
+        }
+    }
+
+    /// A thread of SCHED_DEADLINE precedes every task. It takes its run time and the rest of a poll
+    /// in each period, twice in a row at worst. Where no timer ends the cap, it also runs on to the
+    /// next tick: once, and once more when its deadline has come, since the kernel then moves that
+    /// deadline on by as many periods as the thread has overdrawn (`replenish_dl_entity`).
+    fn capped(
+        &self,
+        system: &System,
+        packet: Cost,
+        runtime: Duration,
+        period: Duration,
+    ) -> Vec<Receiver> {
+        let cycles = |time: Duration| in_cycles(time, system.cpu.clock_hz);
+        let (runtime, period) = (cycles(runtime), cycles(period));
+        let queues = self.sources.len() as u64;
+        let poll = packet.cycles.saturating_mul(u64::from(MOST_OF_POLL));
+        let mut threads = vec![Receiver {
+            jitter: period,
+            ..self.thread(
+                "threads",
+                period,
+                Cost {
+                    cycles: runtime.saturating_add(poll.saturating_mul(queues)),
+                    ..packet
+                },
+            )
+        }];
+        if !system.linux.cap_timer {
+            let tick = cycles(system.linux.tick.unwrap_or(LONGEST_TICK));
+            let rarely = system.cpu.clock_hz.saturating_mul(RARELY).max(period);
+            let overrun = Cost {
+                cycles: tick.saturating_mul(queues),
+                origin: match system.linux.tick {
+                    Some(_) => Origin::Declared,
+                    None => Origin::Default,
+                },
+            };
+            threads.push(Receiver {
+                jitter: rarely - period,
+                ..self.thread("last tick", rarely, overrun)
+            });
+        }
+        threads
+    }
+
+    /// A thread of SCHED_FIFO for each source, which takes its packets at their worst rate. Those
+    /// that come during moderation share a switch to the thread.
+    fn urgent(
+        &self,
+        system: &System,
+        packet: Cost,
+        urgency: u8,
+    ) -> Result<Vec<Receiver>, LinuxBoundError> {
+        let sources = self.sources.iter();
+        let sources = sources.filter_map(|&source| system.sources.get(source));
+        sources
+            .map(|source| {
+                let Some(worst) = source.rates.worst else {
+                    return self.refuse_flooded(system, urgency).map(|()| None);
+                };
+                let apart = worst.least_cycles(system.cpu.clock_hz).max(1);
+                let gathered = source.moderation.map_or(0, |of| of.absolute);
+                let packets = gathered / apart + 1;
+                let work = Cost {
+                    cycles: packet.cycles.saturating_mul(packets),
+                    ..packet
+                };
+                Ok(Some(Receiver {
+                    urgency,
+                    jitter: gathered,
+                    ..self.thread("threads", gathered.max(apart), work)
+                }))
+            })
+            .filter_map(Result::transpose)
+            .collect()
+    }
+
+    /// Refuses deadlines that are not more urgent than threads which a flood keeps busy.
+    fn refuse_flooded(&self, system: &System, urgency: u8) -> Result<(), LinuxBoundError> {
+        let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
+        match late.find(|of| of.urgency <= urgency) {
+            None => Ok(()),
+            Some(receiver) => Err(LinuxBoundError::Flooded {
+                receiver: receiver.name.clone(),
+                interface: self.interface.to_owned(),
+            }),
+        }
+    }
+
+    /// A task of SCHED_DEADLINE for the threads.
+    fn thread(&self, what: &str, period: u64, wcet: Cost) -> Receiver {
+        Receiver {
+            name: format!("{what} of {}", self.interface),
+            urgency: DEADLINE_URGENCY,
+            period: Some(period),
+            jitter: 0,
+            deadline: None,
+            wcet,
+            blocking: Cost::NONE,
+            critical_section: Cost::NONE,
+            backlog: None,
+            port: None,
+        }
+    }
+
+    /// What the thread does for a packet at worst: the most of each part, as `weir linux plan`
+    /// takes them.
+    fn per_packet(&self, system: &System) -> Cost {
+        let is_exact = system.linux.mode == LinuxMode::Exact;
+        let (top, bottom) =
+            self.flows(system)
+                .fold((Cost::NONE, Cost::NONE), |(top, bottom), flow| {
+                    let of_flow = sum(flow.top_half, flow.demux);
+                    (larger(top, of_flow), larger(bottom, flow.bottom_half))
+                });
+        if is_exact { top } else { sum(top, bottom) }
+    }
+}
+
+fn in_cycles(time: Duration, clock_hz: u64) -> u64 {
+    let cycles = (time.as_nanos() * u128::from(clock_hz)).div_ceil(1_000_000_000);
+    u64::try_from(cycles).unwrap_or(u64::MAX)
+}
+
+fn sum(a: Cost, b: Cost) -> Cost {
+    Cost {
+        cycles: a.cycles.saturating_add(b.cycles),
+        origin: weaker(a.origin, b.origin),
+    }
+}
+
+fn larger(a: Cost, b: Cost) -> Cost {
+    Cost {
+        cycles: a.cycles.max(b.cycles),
+        origin: weaker(a.origin, b.origin),
+    }
+}
+
+fn weaker(a: Origin, b: Origin) -> Origin {
+    if [a, b].contains(&Origin::Measured) {
+        Origin::Measured
+    } else {
+        Origin::Declared
+    }
+}

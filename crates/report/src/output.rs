@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The one rule for the files that a command writes. They are never among those that it reads. A
+//! file that exists is replaced only if Weir wrote it, as a mark in it says, or if the user says
+//! `--force`. A missing folder is not made unless the folder itself is what the user asked for.
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use miette::Diagnostic;
+use sha2::{Digest as _, Sha256};
+
+use crate::files::{Place, WriteError};
+use crate::terminal::printable;
+
+/// The mark in the first line of every picture.
+const PICTURE: &str = "<!-- Drawn by weir -->";
+/// The mark at the begin of the results of an experiment.
+const RESULTS: &str = "\"written_by\": \"weir\"";
+/// The begin of a sealed text, whose first line ends with the sum over what follows it.
+const SEAL: &str = "# Written by weir ";
+/// The bytes of a file in which a mark is looked for.
+const BEGIN: u64 = 64 * 1024;
+/// The bytes within which a mark stands that is not in the first line.
+const START: usize = 256;
+
+/// How Weir knows a file that it has written.
+#[derive(Clone, Copy)]
+pub enum FileMark<'a> {
+    /// The first line has this text.
+    FirstLine(&'a str),
+    /// The first 256 bytes have this text.
+    Start(&'a str),
+    /// It is as [`seal`] made it: for a file that people are to edit, and which is theirs then.
+    Sealed,
+    /// The [`checksum`] of all of it is this one; none: no file is ours.
+    Sum(Option<&'a str>),
+    /// This function, which is given the file's first 64 KiB, says so.
+    Told(&'a dyn Fn(&[u8]) -> bool),
+}
+
+impl FileMark<'static> {
+    /// Of every picture.
+    pub const PICTURE: Self = Self::FirstLine(PICTURE);
+    /// Of the results of an experiment.
+    pub const RESULTS: Self = Self::Start(RESULTS);
+}
+
+impl FileMark<'_> {
+    fn is_in(self, file: &Path) -> io::Result<bool> {
+        let mut start = Vec::new();
+        let mut file = File::open(file)?;
+        if let Self::Sealed | Self::Sum(_) = self {
+            file.read_to_end(&mut start)?;
+        }
+        file.take(BEGIN).read_to_end(&mut start)?;
+        let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
+        Ok(match self {
+            Self::FirstLine(text) => has(first_line(&start), text),
+            Self::Start(text) => has(&start[..start.len().min(START)], text),
+            Self::Told(is) => is(&start),
+            Self::Sealed => is_sealed(&start),
+            Self::Sum(sum) => sum == Some(checksum(&start).as_str()),
+        })
+    }
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == b'\n').next().unwrap_or(&[])
+}
+
+/// Puts the mark of all pictures into the first line of `svg`.
+pub(crate) fn marked(svg: &str) -> String {
+    svg.replacen('\n', &format!("{PICTURE}\n"), 1)
+}
+
+/// Puts a line before `text`, a system file, that says who wrote it and keeps a sum over the rest.
+/// An earlier such line is replaced.
+#[must_use]
+pub fn seal(by: &str, text: &str) -> String {
+    let text = match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with(SEAL) => rest,
+        _ => text,
+    };
+    format!(
+        "{SEAL}{by}, which replaces it until it is edited: {}\n{text}",
+        checksum(text.as_bytes())
+    )
+}
+
+/// By what a file is known again: the first eight bytes of the SHA-256 of `content`, in hexadecimal
+/// digits.
+#[must_use]
+pub fn checksum(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    let number = digest
+        .iter()
+        .take(8)
+        .fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+    format!("{number:016x}")
+}
+
+fn is_sealed(file: &[u8]) -> bool {
+    let line = first_line(file);
+    let rest = file.get(line.len() + 1..).unwrap_or(&[]);
+    let line = String::from_utf8_lossy(line);
+    line.starts_with(SEAL) && line.ends_with(&checksum(rest))
+}
+
+/// Why a file is not written. Then nothing has changed.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+pub enum OutputError {
+    /// The command reads this file.
+    #[error("cannot write {}: {}", printable(path), reads(path, input))]
+    #[diagnostic(help("name another file for what is written"))]
+    Input {
+        /// The file, as the user named it.
+        path: PathBuf,
+        /// The same file, as the user named it for reading.
+        input: PathBuf,
+    },
+    /// The command writes something else to this file.
+    #[error(
+        "cannot write {}: the same command writes something else to it",
+        printable(path)
+    )]
+    #[diagnostic(help("name a file of its own for each"))]
+    Twice {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not one of Weir's.
+    #[error("cannot write {}: it is there already, and Weir did not write it{}", printable(path), since(*edited))]
+    #[diagnostic(help("name another file, or say --force to replace this one"))]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// Whether Weir may have written it before somebody edited it.
+        edited: bool,
+    },
+    /// The path leads to a folder.
+    #[error("cannot write {}: it names a folder", printable(path))]
+    #[diagnostic(help("name a file"))]
+    Folder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It is what other commands take for standard output.
+    #[error("cannot write -: standard output is not written here")]
+    #[diagnostic(help(
+        "/dev/stdout is standard output where a stream is enough; ./- is a file of that name"
+    ))]
+    Dash,
+    /// A folder is wanted, and this is none.
+    #[error("cannot write into {}: it is no folder", printable(path))]
+    #[diagnostic(help("name a folder"))]
+    NoFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder of the file does not exist.
+    #[error(
+        "cannot write {}: the folder {} does not exist",
+        printable(path),
+        printable(folder)
+    )]
+    #[diagnostic(help("make the folder first, or name another"))]
+    MissingFolder {
+        /// The file.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// The path is a link to nothing.
+    #[error(
+        "cannot write {}: it is a link to a file that does not exist",
+        printable(path)
+    )]
+    #[diagnostic(help("name the file itself"))]
+    Dangling {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The system refuses.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+fn reads(path: &Path, input: &Path) -> String {
+    if path == input {
+        "the same command reads it".to_owned()
+    } else {
+        format!("the same command reads it as {}", printable(input))
+    }
+}
+
+fn since(edited: bool) -> &'static str {
+    if edited {
+        ", or it was edited since"
+    } else {
+        ""
+    }
+}
+
+/// A file that the command reads or writes.
+#[derive(Debug)]
+struct KnownFile {
+    path: PathBuf,
+    resolved: PathBuf,
+    is_read: bool,
+}
+
+/// The files of one command: those that it reads, and those that it is going to write.
+#[derive(Debug)]
+pub struct Outputs {
+    force: bool,
+    claimed: Vec<KnownFile>,
+    /// Folders that the user asked for and that do not exist yet.
+    folders: Vec<PathBuf>,
+}
+
+impl Outputs {
+    /// No files yet. With `force`, files that Weir did not write are replaced, too.
+    #[must_use]
+    pub fn new(force: bool) -> Self {
+        Self {
+            force,
+            claimed: Vec::new(),
+            folders: Vec::new(),
+        }
+    }
+
+    /// The command reads `path`.
+    pub fn reads(&mut self, path: &Path) {
+        self.claim(path, true);
+    }
+
+    fn claim(&mut self, path: &Path, is_read: bool) {
+        self.claimed.push(KnownFile {
+            path: path.to_owned(),
+            resolved: resolved(path),
+            is_read,
+        });
+    }
+
+    /// The folder `path`, into which the command is to write its files. If it is missing it is made
+    /// with the first of them, but not the folders above it.
+    ///
+    /// # Errors
+    /// [`OutputError`] if it is no folder, or the folder above it is missing.
+    pub fn folder(&mut self, path: &Path) -> Result<(), OutputError> {
+        match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(OutputError::NoFolder {
+                path: path.to_owned(),
+            }),
+            Err(cause) => {
+                self.may_be_made(path, cause)?;
+                self.folders.push(path.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// The file `path`, which Weir knows by its `mark` if it is there already. A link is followed.
+    /// A device or a pipe is written as it is.
+    ///
+    /// # Errors
+    /// [`OutputError`], as the rule says.
+    pub fn file(&mut self, path: &Path, mark: FileMark<'_>) -> Result<Place, OutputError> {
+        let failed = |cause| WriteError {
+            path: path.to_owned(),
+            cause,
+        };
+        if path == Path::new("-") {
+            return Err(OutputError::Dash);
+        }
+        // A path that ends with a slash can only be a folder, which the system would say, but
+        // `Path` leaves the slash out.
+        let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        match std::fs::metadata(path) {
+            found if is_folder || found.as_ref().is_ok_and(Metadata::is_dir) => {
+                return Err(OutputError::Folder {
+                    path: path.to_owned(),
+                });
+            }
+            Ok(found) if !found.is_file() => return Ok(Place::device(path)),
+            Ok(_) => {}
+            Err(cause) => self.may_be_made(path, cause)?,
+        }
+        self.is_free(path)?;
+        if path.exists() && !self.force && !mark.is_in(path).map_err(failed)? {
+            return Err(OutputError::NotOurs {
+                path: path.to_owned(),
+                edited: matches!(mark, FileMark::Sealed | FileMark::Sum(Some(_))),
+            });
+        }
+        self.claim(path, false);
+        Ok(Place::at(path, resolved(path)))
+    }
+
+    /// The file `path`, which it is the command's purpose to change in place.
+    #[must_use]
+    pub fn update(path: &Path) -> Place {
+        Place::at(path, resolved(path))
+    }
+
+    fn is_free(&self, path: &Path) -> Result<(), OutputError> {
+        let place = resolved(path);
+        let same = |other: &&KnownFile| other.resolved == place || is_one_file(&other.path, path);
+        match self.claimed.iter().find(same) {
+            None => Ok(()),
+            Some(other) if other.is_read => Err(OutputError::Input {
+                path: path.to_owned(),
+                input: other.path.clone(),
+            }),
+            Some(_) => Err(OutputError::Twice {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
+    /// Whether `path`, which cannot be found because of `cause`, can be made.
+    fn may_be_made(&self, path: &Path, cause: io::Error) -> Result<(), OutputError> {
+        let path_of = || path.to_owned();
+        if cause.kind() != io::ErrorKind::NotFound {
+            return Err(WriteError {
+                path: path_of(),
+                cause,
+            }
+            .into());
+        }
+        if path.is_symlink() {
+            return Err(OutputError::Dangling { path: path_of() });
+        }
+        let Some(folder) = folder_of(path) else {
+            let cause = io::Error::new(io::ErrorKind::InvalidInput, "it is no name of a file");
+            return Err(WriteError {
+                path: path_of(),
+                cause,
+            }
+            .into());
+        };
+        if folder.is_dir() || self.folders.iter().any(|made| made == folder) {
+            return Ok(());
+        }
+        Err(OutputError::MissingFolder {
+            path: path_of(),
+            folder: folder.to_owned(),
+        })
+    }
+}
+
+/// The folder in which `path` stands; none if `path` does not end with a name.
+fn folder_of(path: &Path) -> Option<&Path> {
+    path.file_name()?;
+    let folder = path.parent()?;
+    Some(if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    })
+}
+
+/// `path` without links and without `.` and `..`, as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let beside = || {
+        let folder = folder_of(path)?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    path.canonicalize()
+        .ok()
+        .or_else(beside)
+        .unwrap_or_else(|| path.to_owned())
+}
+
+/// Whether both names are of one file, which hard links are, too.
+#[cfg(unix)]
+fn is_one_file(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        found.is_file().then(|| (found.dev(), found.ino()))
+    };
+    identity(a).is_some_and(|of| Some(of) == identity(b))
+}
+
+#[cfg(not(unix))]
+fn is_one_file(_: &Path, _: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::write_all;
+
+    fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[test]
+    fn an_input_is_not_written_under_any_name() {
+        let root = tempfile::tempdir().unwrap();
+        let input = written(root.path(), "in", PICTURE);
+        std::fs::create_dir(root.path().join("a")).unwrap();
+        let mut names = vec![
+            input.clone(),
+            root.path().join("a/../in"),
+            root.path().join("./in"),
+        ];
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(&input, root.path().join("link")).unwrap();
+            std::fs::hard_link(&input, root.path().join("hard")).unwrap();
+            names.extend(["link", "hard"].map(|name| root.path().join(name)));
+        }
+        for name in names {
+            let mut outputs = Outputs::new(true);
+            outputs.reads(&input);
+            let error = outputs.file(&name, FileMark::PICTURE).unwrap_err();
+            assert!(matches!(error, OutputError::Input { .. }), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_followed_and_the_file_is_told_as_it_was_named() {
+        let root = tempfile::tempdir().unwrap();
+        let file = written(root.path(), "file", PICTURE);
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let place = Outputs::new(false).file(&link, FileMark::PICTURE).unwrap();
+        assert_eq!(
+            write_all([(place, b"new".as_slice())]).unwrap(),
+            [root.path().join("link")]
+        );
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_can_be_no_file_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let path = format!("{}/new/", root.path().display());
+        let error = Outputs::new(true).file(Path::new(&path), FileMark::PICTURE);
+        assert!(matches!(error, Err(OutputError::Folder { .. })));
+        let error = Outputs::new(true).file(Path::new("-"), FileMark::PICTURE);
+        assert!(matches!(error, Err(OutputError::Dash)));
+    }
+
+    #[test]
+    fn two_outputs_are_two_files() {
+        let root = tempfile::tempdir().unwrap();
+        let mut outputs = Outputs::new(true);
+        outputs
+            .file(&root.path().join("a"), FileMark::PICTURE)
+            .unwrap();
+        let again = root.path().join("./a");
+        let error = outputs.file(&again, FileMark::RESULTS).unwrap_err();
+        assert!(matches!(error, OutputError::Twice { .. }), "{error}");
+        outputs
+            .file(&root.path().join("b"), FileMark::RESULTS)
+            .unwrap();
+    }
+
+    #[test]
+    fn a_file_is_ours_by_its_mark() {
+        let root = tempfile::tempdir().unwrap();
+        let sealed = seal("tune", "name = 1\n");
+        assert_eq!(seal("tune", &sealed), sealed);
+        let edited = sealed.replace("= 1", "= 2");
+        let svg = marked("<svg>\n</svg>\n");
+        let quoted = format!("notes\n{svg}{sealed}");
+        let is_csv = |start: &[u8]| start.starts_with(b"a,b");
+        for (text, mark, ours) in [
+            (svg.as_str(), FileMark::PICTURE, true),
+            (&quoted, FileMark::PICTURE, false),
+            ("", FileMark::PICTURE, false),
+            ("{\n  \"written_by\": \"weir\"", FileMark::RESULTS, true),
+            ("{}", FileMark::RESULTS, false),
+            (&sealed, FileMark::Sealed, true),
+            (&edited, FileMark::Sealed, false),
+            (&quoted, FileMark::Sealed, false),
+            ("", FileMark::Sealed, false),
+            ("text", FileMark::Sum(Some(&checksum(b"text"))), true),
+            ("texts", FileMark::Sum(Some(&checksum(b"text"))), false),
+            ("", FileMark::Sum(None), false),
+            ("a,b\n1,2\n", FileMark::Told(&is_csv), true),
+            ("b,a\n1,2\n", FileMark::Told(&is_csv), false),
+        ] {
+            let path = written(root.path(), "file", text);
+            assert_eq!(
+                Outputs::new(false).file(&path, mark).is_ok(),
+                ours,
+                "{text}"
+            );
+            assert!(Outputs::new(true).file(&path, mark).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_folder_that_was_asked_for_is_made() {
+        let root = tempfile::tempdir().unwrap();
+        let (folder, deep) = (root.path().join("new"), root.path().join("no/new"));
+        let mut outputs = Outputs::new(false);
+        let file = folder.join("file");
+        let error = outputs.file(&file, FileMark::PICTURE).unwrap_err();
+        assert!(
+            matches!(error, OutputError::MissingFolder { .. }),
+            "{error}"
+        );
+        assert!(outputs.folder(&deep).is_err());
+        outputs.folder(&folder).unwrap();
+        let place = outputs.file(&file, FileMark::PICTURE).unwrap();
+        assert!(!folder.exists());
+        write_all([(place, b"x".as_slice())]).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"x");
+        assert!(outputs.folder(&file).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_one_if_it_leads_to_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let target = written(root.path(), "target", PICTURE);
+        let link = |name: &str, to: &Path| {
+            let link = root.path().join(name);
+            std::os::unix::fs::symlink(to, &link).unwrap();
+            link
+        };
+        let good = link("good", &target);
+        let place = Outputs::new(false).file(&good, FileMark::PICTURE).unwrap();
+        write_all([(place, b"new".as_slice())]).unwrap();
+        assert!(good.is_symlink());
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
+        let dangling = link("dangling", &root.path().join("nothing"));
+        let error = Outputs::new(true)
+            .file(&dangling, FileMark::PICTURE)
+            .unwrap_err();
+        assert!(matches!(error, OutputError::Dangling { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_left_alone() {
+        let root = tempfile::tempdir().unwrap();
+        for path in [
+            root.path(),
+            Path::new("/"),
+            Path::new(""),
+            &root.path().join(".."),
+        ] {
+            let error = Outputs::new(true)
+                .file(path, FileMark::PICTURE)
+                .unwrap_err();
+            assert!(error.to_string().starts_with("cannot write"), "{error}");
+        }
+        assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}

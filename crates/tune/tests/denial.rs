@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the tuner denies does not exist, and what it advises is enough. Both are held against files
+//! that are written here by trying everything on a grid, without the tuner's code.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use weir_analysis::holds;
+use weir_model::{Expiry, Policy, System, parse};
+use weir_tune::{Demand, Options, Remedy, Session};
+
+/// The most that a limit may let through beyond what is asked for, as by default.
+const OVER_ADMISSION: f64 = 0.1;
+
+const CASES: usize = 64;
+
+/// A source of a random file.
+#[derive(Debug, Clone)]
+struct Line {
+    expected: f64,
+    tolerated: Option<f64>,
+    handler: u64,
+    /// The policy that the file states, and its burst.
+    policy: Option<(&'static str, u32)>,
+}
+
+/// A random file: a task of one deadline below some sources.
+#[derive(Debug, Clone)]
+struct Case {
+    /// Is it a board, whose timers can be shared? Else it is a processor whose file states no costs
+    /// for that.
+    has_board: bool,
+    lines: Vec<Line>,
+    deadline: u64,
+    wcet: u64,
+}
+
+const CHANNELS: [&str; 2] = ["TIMER1A", "TIMER3A"];
+
+impl Line {
+    /// The limit of the file, which may let through too much.
+    fn stated(&self, channel: &str) -> Option<String> {
+        let (policy, burst) = self.policy?;
+        Some(limit(policy, burst, self.expected * 1.3, channel))
+    }
+
+    /// The limits worth a try on this channel. A policy that the file states stays, and so does a
+    /// bucket's burst as long as it can.
+    fn own_limits(&self, channel: &str) -> Vec<String> {
+        let mut shapes: Vec<(&str, u32)> = Vec::new();
+        match self.policy {
+            None => {
+                shapes.push(("strict", 1));
+                shapes.extend(BURSTS.map(|burst| ("bursty", burst)));
+            }
+            Some(("bursty", _)) => shapes.extend(BURSTS.map(|burst| ("bursty", burst))),
+            Some(("bucket", most)) => shapes.extend((1..=most).map(|burst| ("bucket", burst))),
+            Some((policy, burst)) => shapes.push((policy, burst)),
+        }
+        let rates = [1.0001, 1.03, 1.08];
+        let of_shape = |(policy, burst): (&'static str, u32)| {
+            rates.map(|above| limit(policy, burst, self.expected * above, channel))
+        };
+        shapes.into_iter().flat_map(of_shape).collect()
+    }
+
+    /// The limit on a shared timer of this period in cycles; none: the policy cannot share one.
+    fn shared_limit(&self, period: u64) -> Option<String> {
+        if !matches!(self.policy, None | Some(("bursty", _))) {
+            return None;
+        }
+        let burst = (self.expected * period as f64 / CLOCK).ceil();
+        (burst <= 255.0).then(|| {
+            format!("limit = {{ policy = \"bursty\", burst = {burst}, timer = \"common\" }}")
+        })
+    }
+}
+
+const BOARD: &str = r#"schema = 1
+[cpu]
+board = "atmega128"
+clock = "4MHz"
+"#;
+
+const NO_BOARD: &str = r#"schema = 1
+[cpu]
+clock = "4MHz"
+interrupts = "grouped"
+longest_instruction = "4 cycles"
+[cpu.costs]
+off = { request_served = "26 cycles" }
+strict.lazy = { request_served = "59 cycles", request_refused = "54 cycles", expiry_served = "71 cycles", expiry_empty = "60 cycles" }
+bursty.lazy = { request_served = "66 cycles", request_refused = "60 cycles", expiry_served = "100 cycles", expiry_empty = "97 cycles" }
+bucket.lazy = { request_served = "80 cycles", request_refused = "109 cycles", expiry_served = "102 cycles", expiry_empty = "101 cycles" }
+[[timer]]
+name = "TIMER1A"
+width = 32
+group = 3
+order = 20
+[[timer]]
+name = "TIMER3A"
+width = 32
+group = 3
+order = 21
+"#;
+
+const CLOCK: f64 = 4e6;
+const BURSTS: [u32; 7] = [2, 3, 5, 9, 20, 50, 128];
+
+fn limit(policy: &str, burst: u32, hertz: f64, channel: &str) -> String {
+    let burst = match policy {
+        "bursty" | "bucket" => format!(", burst = {burst}"),
+        _ => String::new(),
+    };
+    format!(
+        "limit = {{ policy = \"{policy}\", rate = \"{hertz:.4}Hz\", timer = \"{channel}\"{burst} }}"
+    )
+}
+
+impl Case {
+    /// The file with these limits, and with a shared timer of this period.
+    fn text(&self, limits: &[Option<String>], shared: Option<u64>) -> String {
+        let mut text = if self.has_board { BOARD } else { NO_BOARD }.to_owned();
+        if let Some(period) = shared {
+            text += &format!(
+                "[[timer]]\nname = \"common\"\nchannel = \"TIMER1C\"\nperiod = \"{period} cycles\"\n"
+            );
+        }
+        for (number, (line, limit)) in self.lines.iter().zip(limits).enumerate() {
+            let tolerated = line.tolerated.map_or(String::new(), |hertz| {
+                format!(", tolerated = \"{hertz:.4}Hz\"")
+            });
+            let vector = if self.has_board {
+                format!("\"INT{number}\"")
+            } else {
+                format!("{{ name = \"INT{number}\", group = 3, order = {number} }}")
+            };
+            text += &format!(
+                "[[source]]\nname = \"line{number}\"\nvector = {vector}\n\
+                 handler = \"{} cycles\"\nmax_work = 1\n\
+                 rate = {{ expected = \"{:.4}Hz\"{tolerated} }}\n{}\n",
+                line.handler,
+                line.expected,
+                limit.clone().unwrap_or_default(),
+            );
+        }
+        text + &format!(
+            "[[receiver]]\nname = \"work\"\nurgency = 1\nperiod = \"{0} cycles\"\n\
+             deadline = \"{0} cycles\"\nwcet = \"{1} cycles\"\n",
+            self.deadline, self.wcet
+        )
+    }
+
+    fn stated(&self) -> String {
+        let limits = self.lines.iter().zip(CHANNELS);
+        let limits: Vec<Option<String>> = limits.map(|(line, of)| line.stated(of)).collect();
+        self.text(&limits, None)
+    }
+
+    /// A file that keeps every deadline and lies in the bands; none: the grid has none.
+    fn by_force(&self) -> Option<String> {
+        let own: Vec<Vec<Option<String>>> = self
+            .lines
+            .iter()
+            .zip(CHANNELS)
+            .map(|(line, channel)| line.own_limits(channel).into_iter().map(Some).collect())
+            .collect();
+        let alone = product(&own).into_iter().map(|limits| (limits, None));
+        let periods = (0..25).map(|step| (500.0 * 1.22_f64.powi(step)) as u64);
+        let periods = periods.filter(|_| self.has_board);
+        let shared = periods.flat_map(|period| {
+            let ways: Vec<Vec<Option<String>>> = self
+                .lines
+                .iter()
+                .zip(&own)
+                .map(|(line, own)| {
+                    let few = own.iter().step_by(3).cloned();
+                    let shared = line.shared_limit(period).map(Some);
+                    shared.into_iter().chain(few).collect()
+                })
+                .collect();
+            product(&ways)
+                .into_iter()
+                .map(move |limits| (limits, Some(period)))
+        });
+        alone.chain(shared).find_map(|(limits, period)| {
+            let text = self.text(&limits, period);
+            let system = parse("force.toml", &text).ok()?;
+            (self.lies_in_bands(&system) && holds(&system)).then_some(text)
+        })
+    }
+
+    fn lies_in_bands(&self, system: &System) -> bool {
+        system
+            .sources
+            .iter()
+            .zip(&self.lines)
+            .all(|(source, line)| {
+                let limit = &source.limit;
+                let interval = match limit.expiry {
+                    Some(Expiry::Shared(timer)) => system.timers[timer].period,
+                    _ => limit.interval,
+                };
+                let requests = match limit.policy {
+                    Policy::Bursty => limit.burst,
+                    _ => 1,
+                };
+                let hertz = f64::from(requests) * CLOCK / interval.cycles() as f64;
+                let most = line.expected * (1.0 + OVER_ADMISSION);
+                let most = line.tolerated.map_or(most, |tolerated| tolerated.min(most));
+                hertz >= line.expected && hertz <= most
+            })
+    }
+}
+
+/// All choices of one of each.
+fn product(ways: &[Vec<Option<String>>]) -> Vec<Vec<Option<String>>> {
+    ways.iter().fold(vec![Vec::new()], |before, ways| {
+        let longer = |choice: &Vec<Option<String>>| {
+            let choice = choice.clone();
+            ways.iter()
+                .map(move |way| [&choice[..], std::slice::from_ref(way)].concat())
+        };
+        before.iter().flat_map(longer).collect()
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let policy = prop_oneof![
+        1 => Just(None),
+        1 => Just(Some(("strict", 1))),
+        1 => (2..9_u32).prop_map(|burst| Some(("bursty", burst))),
+        2 => (4..24_u32).prop_map(|burst| Some(("bucket", burst))),
+    ];
+    let tolerated = prop::option::of(1.0..3.0_f64);
+    let line = (200.0..5_000.0_f64, tolerated, 30..250_u64, policy).prop_map(
+        |(expected, times, handler, policy)| Line {
+            expected,
+            tolerated: times.map(|times| expected * 1.35 * times),
+            handler,
+            policy,
+        },
+    );
+    let lines = prop::collection::vec(line, 1..=2);
+    (any::<bool>(), lines, 1_500..40_000_u64, 0.3..0.85_f64).prop_map(
+        |(has_board, lines, deadline, share)| Case {
+            has_board,
+            lines,
+            deadline,
+            wcet: (deadline as f64 * share) as u64,
+        },
+    )
+}
+
+fn session(text: &str) -> Session {
+    Session::new("test.toml", text, Options::default()).unwrap()
+}
+
+/// The file with what the remedy asks for; none: it is no change of a text.
+fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
+    let mut case = case.clone();
+    let mut options = Options::default();
+    match remedy {
+        Remedy::Deadline(Demand::TaskDeadline(_), cycles) => {
+            // The period stays: only the deadline is allowed to be longer.
+            return (cycles <= case.deadline).then(|| (case.clone(), options.clone()));
+        }
+        Remedy::Expected(source, hertz) => {
+            let line = &mut case.lines[source];
+            // The stated limit stays valid if it lets through more than is expected.
+            line.expected = hertz;
+        }
+        Remedy::Handler(source, cycles) => case.lines[source].handler = cycles,
+        Remedy::OverAdmission(share) => options.over_admission = share,
+        _ => return None,
+    }
+    Some((case, options))
+}
+
+#[test]
+fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
+    let mut runner = TestRunner::deterministic();
+    let (mut found, mut lowered, mut denied, mut advised) = (0, 0, 0, 0);
+    for _ in 0..CASES {
+        let case = case().new_tree(&mut runner).unwrap().current();
+        let text = case.stated();
+        let session = session(&text);
+        match session.tune(&|_, _| ()) {
+            Some(outcome) => {
+                found += 1;
+                lowered += usize::from(!outcome.lowered.is_empty());
+                assert!(holds(&outcome.system), "{text}\n{}", outcome.text);
+                for of in &outcome.lowered {
+                    assert!(of.burst < of.stated, "{of:?}\n{text}");
+                }
+            }
+            None => {
+                denied += 1;
+                if let Some(exists) = case.by_force() {
+                    panic!("denied:\n{text}\nexists:\n{exists}");
+                }
+                for remedy in session.explain().remedies {
+                    let Some((case, options)) = remedied(&case, remedy) else {
+                        continue;
+                    };
+                    advised += 1;
+                    let text = case.stated();
+                    let session = Session::new("test.toml", &text, options).unwrap();
+                    assert!(session.tune(&|_, _| ()).is_some(), "{remedy:?}\n{text}");
+                }
+            }
+        }
+    }
+    // The cases are drawn such that all of this is tried.
+    assert!(found > CASES / 8 && denied > CASES / 8, "{found} {denied}");
+    assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
+}
+
+/// A source that no timer can limit, on a board whose timers belong to hardware.
+const NO_TIMER: &str = r#"schema = 1
+name = "sys"
+[cpu]
+board = "soc"
+clock = "4MHz"
+context_switch = "84 cycles"
+critical_section = "32 cycles"
+[[source]]
+name = "s0"
+vector = "INT0"
+handler = "94 cycles"
+max_work = 1
+rate = { expected = "1250Hz" }
+LIMIT
+[[source]]
+name = "s1"
+vector = "INT1"
+handler = "289 cycles"
+max_work = 1
+rate = { expected = "62Hz", tolerated = "124Hz" }
+limit = { policy = "strict", place = "hardware", rate = "124Hz" }
+[[receiver]]
+name = "r"
+urgency = 11
+period = "1ms"
+wcet = "258us"
+deadline = "1ms"
+"#;
+
+#[test]
+fn a_source_that_no_timer_can_limit_is_advised_to_be_limited_in_hardware() {
+    let session = session(&NO_TIMER.replace("LIMIT", ""));
+    assert!(session.tune(&|_, _| ()).is_none());
+    assert_eq!(session.explain().remedies, [Remedy::InHardware(0)]);
+    let limit = r#"limit = { policy = "strict", place = "hardware", rate = "1250Hz" }"#;
+    let session = self::session(&NO_TIMER.replace("LIMIT", limit));
+    assert!(session.tune(&|_, _| ()).is_some());
+}
