@@ -78,7 +78,9 @@ fn receiver(index: u32) -> Receiver {
 
 /// What this thread has had of its processor: other programs do not make it longer.
 fn processor_time() -> Duration {
-    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .unwrap()
+        .into()
 }
 
 #[test]
