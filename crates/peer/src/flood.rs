@@ -104,6 +104,12 @@ impl Flood {
         true
     }
 
+    /// Forgets what was counted. Answers to earlier frames count when they come.
+    pub fn clear(&mut self) {
+        self.counts = FloodReport::default();
+        self.sum_ns = 0;
+    }
+
     /// What has come of it so far.
     #[must_use]
     pub fn report(&self) -> FloodReport {

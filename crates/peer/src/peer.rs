@@ -166,6 +166,13 @@ impl Peer {
         self.fly(lands, false, frame.to_vec());
     }
 
+    /// Forgets what the flood's frames have come to.
+    pub fn clear_flood(&mut self) {
+        if let Some(flood) = &mut self.flood {
+            flood.clear();
+        }
+    }
+
     /// What has come of the run so far.
     #[must_use]
     pub fn report(&self) -> Report {

@@ -9,6 +9,7 @@ use weir_model::Duration;
 
 use crate::CLOCK_HZ;
 use crate::cable::LEAST;
+use crate::pins::PinPlan;
 
 /// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
 pub(crate) const HEADERS: usize = 14 + 20 + 8;
@@ -38,6 +39,35 @@ pub struct Plan {
     pub pings: Option<PingPlan>,
     /// A flood of echo requests that are ready-made.
     pub flood: Option<FloodPlan>,
+    /// What moves the input lines of the guest's interrupt controller.
+    #[serde(default)]
+    pub pins: Vec<PinPlan>,
+    /// What is measured of the guest's processor.
+    pub measure: Option<MeasurePlan>,
+}
+
+/// A measurement, which ends with the run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasurePlan {
+    /// The time from which everything is counted, that of floods and pins included, in nanoseconds.
+    #[serde(default, deserialize_with = "time")]
+    pub begin: u64,
+    /// Variables of the guest whose growth is told.
+    #[serde(default)]
+    pub watch: Vec<Variable>,
+}
+
+/// A variable of the guest: an unsigned number, the least significant byte first.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variable {
+    /// Its name in the report.
+    pub name: String,
+    /// Its address.
+    pub address: u32,
+    /// Its size: 1, 2, 4 or 8 bytes.
+    pub bytes: u8,
 }
 
 /// Echo requests of the TCP/IP stack, each with its own round trip in the report.
@@ -85,6 +115,12 @@ pub enum PlanError {
     /// Its frames cannot be.
     #[error("the plan: a frame of a flood has from {LEAST} to {LONGEST} bytes, not {0}")]
     Length(usize),
+    /// A line of the interrupt controller has two patterns.
+    #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
+    TwoPatterns(u16),
+    /// A variable has an impossible size.
+    #[error("the plan: the variable `{0}` has {1} bytes: 1, 2, 4 and 8 are possible")]
+    Size(String, u8),
 }
 
 impl Plan {
@@ -101,6 +137,11 @@ impl Plan {
             Pattern::parse(&flood.pattern, CLOCK_HZ)?;
             if !(LEAST..=LONGEST).contains(&flood.length) {
                 return Err(PlanError::Length(flood.length));
+            }
+        }
+        for variable in plan.measure.iter().flat_map(|measure| &measure.watch) {
+            if !matches!(variable.bytes, 1 | 2 | 4 | 8) {
+                return Err(PlanError::Size(variable.name.clone(), variable.bytes));
             }
         }
         Ok(plan)
@@ -129,7 +170,7 @@ fn length() -> usize {
 }
 
 /// Reads a time (`1ms`) in nanoseconds.
-fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?
         .parse::<Duration>()
         .and_then(|time| time.cycles(CLOCK_HZ))
@@ -166,6 +207,14 @@ mod tests {
             (
                 r#"{"end": "1s", "flood": {"pattern": "1kHz", "begin": "1ms", "end": "2ms", "length": 59}}"#,
                 "from 60 to 1514 bytes, not 59",
+            ),
+            (
+                r#"{"end": "1s", "pins": [{"line": 3}]}"#,
+                "unknown field `line`",
+            ),
+            (
+                r#"{"end": "1s", "measure": {"watch": [{"name": "a", "address": 0, "bytes": 3}]}}"#,
+                "`a` has 3 bytes",
             ),
         ] {
             let message = Plan::parse(text).unwrap_err().to_string();
