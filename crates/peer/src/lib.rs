@@ -15,6 +15,7 @@
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod cable;
 mod flood;
+mod packet;
 mod peer;
 mod pins;
 mod plan;
@@ -28,6 +29,7 @@ mod variables;
 
 pub use cable::Cable;
 pub use flood::Flood;
+pub use packet::FrameKind;
 pub use peer::{Card, Peer};
 pub use pins::{Controller, PinPlan, Pins};
 pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};

@@ -8,7 +8,7 @@ use weir_arrivals::{Pattern, PatternError};
 use weir_model::Duration;
 
 use crate::CLOCK_HZ;
-use crate::cable::LEAST;
+use crate::packet::FrameKind;
 use crate::pins::PinPlan;
 
 /// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
@@ -98,9 +98,11 @@ pub struct FloodPlan {
     /// The time from which no frame is sent any more, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub end: u64,
-    /// Bytes of a frame, without its checksum.
-    #[serde(default = "length")]
-    pub length: usize,
+    /// What its frames are.
+    #[serde(default)]
+    pub frames: FrameKind,
+    /// Bytes of a frame, without its checksum; the kind of frames says what they are otherwise.
+    pub length: Option<usize>,
 }
 
 /// Why a plan cannot be followed.
@@ -113,8 +115,8 @@ pub enum PlanError {
     #[error("the plan: {0}")]
     Pattern(#[from] PatternError),
     /// Its frames cannot be.
-    #[error("the plan: a frame of a flood has from {LEAST} to {LONGEST} bytes, not {0}")]
-    Length(usize),
+    #[error("the plan: such a frame of a flood has from {0} to {1} bytes, not {2}")]
+    Length(usize, usize, usize),
     /// A line of the interrupt controller has two patterns.
     #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
     TwoPatterns(u16),
@@ -135,9 +137,7 @@ impl Plan {
         }
         if let Some(flood) = &plan.flood {
             Pattern::parse(&flood.pattern, CLOCK_HZ)?;
-            if !(LEAST..=LONGEST).contains(&flood.length) {
-                return Err(PlanError::Length(flood.length));
-            }
+            flood.frames.length(flood)?;
         }
         for variable in plan.measure.iter().flat_map(|measure| &measure.watch) {
             if !matches!(variable.bytes, 1 | 2 | 4 | 8) {
@@ -165,10 +165,6 @@ fn guest_ethernet() -> [u8; 6] {
     [0x52, 0x54, 0x00, 0x12, 0x34, 0x56]
 }
 
-fn length() -> usize {
-    LEAST
-}
-
 /// Reads a time (`1ms`) in nanoseconds.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?
@@ -189,7 +185,7 @@ mod tests {
         .unwrap();
         assert_eq!(plan.end, 20_000_000);
         assert_eq!(plan.netdev, "net");
-        assert_eq!(plan.flood.unwrap().length, 60);
+        assert_eq!(plan.flood.unwrap().frames, FrameKind::Echo);
         assert!(plan.pings.is_none());
     }
 
