@@ -14,6 +14,8 @@
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod cable;
+mod client;
+mod dhcp;
 mod flood;
 mod packet;
 mod peer;
@@ -25,9 +27,13 @@ mod profile;
 mod qemu;
 mod report;
 mod station;
+mod stream;
+mod udp;
 mod variables;
 
 pub use cable::Cable;
+pub use client::{ClientPlan, Question};
+pub use dhcp::DhcpPlan;
 pub use flood::Flood;
 pub use packet::FrameKind;
 pub use peer::{Card, Peer};
@@ -35,7 +41,8 @@ pub use pins::{Controller, PinPlan, Pins};
 pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
 pub use profile::{BlockEnd, Processor, Profile};
 pub use report::{
-    ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport, Report, RoundTrips,
+    ClientReport, DhcpReport, ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport,
+    Report, RequestReport, RoundTrips,
 };
 pub use station::Station;
 pub use variables::{Memory, Variables};

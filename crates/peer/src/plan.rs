@@ -8,6 +8,8 @@ use weir_arrivals::{Pattern, PatternError};
 use weir_model::Duration;
 
 use crate::CLOCK_HZ;
+use crate::client::ClientPlan;
+use crate::dhcp::DhcpPlan;
 use crate::packet::FrameKind;
 use crate::pins::PinPlan;
 
@@ -15,6 +17,8 @@ use crate::pins::PinPlan;
 pub(crate) const HEADERS: usize = 14 + 20 + 8;
 /// Bytes of the longest frame, without its checksum.
 pub(crate) const LONGEST: usize = 1514;
+/// A peer has no more clients.
+const CLIENTS: usize = 16;
 
 /// What a peer does. In JSON; every text is a quantity or a pattern as all of Weir writes them.
 #[derive(Debug, Deserialize)]
@@ -37,7 +41,12 @@ pub struct Plan {
     pub end: u64,
     /// Echo requests of the TCP/IP stack.
     pub pings: Option<PingPlan>,
-    /// A flood of echo requests that are ready-made.
+    /// A DHCP server that gives the guest its address.
+    pub dhcp: Option<DhcpPlan>,
+    /// Those who ask the guest something.
+    #[serde(default)]
+    pub clients: Vec<ClientPlan>,
+    /// A flood of frames that are ready-made.
     pub flood: Option<FloodPlan>,
     /// What moves the input lines of the guest's interrupt controller.
     #[serde(default)]
@@ -120,6 +129,9 @@ pub enum PlanError {
     /// A line of the interrupt controller has two patterns.
     #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
     TwoPatterns(u16),
+    /// There are too many clients.
+    #[error("the plan: {CLIENTS} clients have ports of their own, not {0}: let one ask more often")]
+    Clients(usize),
     /// A variable has an impossible size.
     #[error("the plan: the variable `{0}` has {1} bytes: 1, 2, 4 and 8 are possible")]
     Size(String, u8),
@@ -134,6 +146,12 @@ impl Plan {
         let plan: Self = serde_json::from_str(text)?;
         if let Some(pings) = &plan.pings {
             Pattern::parse(&pings.pattern, CLOCK_HZ)?;
+        }
+        if plan.clients.len() > CLIENTS {
+            return Err(PlanError::Clients(plan.clients.len()));
+        }
+        for client in &plan.clients {
+            Pattern::parse(&client.pattern, CLOCK_HZ)?;
         }
         if let Some(flood) = &plan.flood {
             Pattern::parse(&flood.pattern, CLOCK_HZ)?;

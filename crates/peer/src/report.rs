@@ -24,6 +24,10 @@ pub struct Report {
     pub to_guest_lost: u64,
     /// The echo requests of the TCP/IP stack.
     pub pings: Vec<PingReport>,
+    /// The DHCP server.
+    pub dhcp: Option<DhcpReport>,
+    /// The clients, in the plan's order.
+    pub clients: Vec<ClientReport>,
     /// The flood.
     pub flood: Option<FloodReport>,
     /// The lines of the interrupt controller that the plan moves, in its order.
@@ -84,6 +88,48 @@ pub struct PingReport {
     pub asked_ns: u64,
     /// The time until its answer was there; none if it never was.
     pub round_trip_ns: Option<u64>,
+}
+
+/// What a DHCP server was asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DhcpReport {
+    /// Messages that look for a server.
+    pub discovers: u64,
+    /// Messages that ask for an address.
+    pub requests: u64,
+    /// When the first of these was granted.
+    pub acknowledged_ns: Option<u64>,
+}
+
+/// A client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientReport {
+    /// Its requests, in the order in which they were asked.
+    pub requests: Vec<RequestReport>,
+}
+
+/// A request of a client. It has a latency, a failure, or neither if it is still open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestReport {
+    /// When it was due. It may have left later: the one before it had no answer yet.
+    pub asked_ns: u64,
+    /// The time until its whole answer was there.
+    pub latency_ns: Option<u64>,
+    /// Why it has none.
+    pub failure: Option<String>,
+}
+
+impl RequestReport {
+    pub(crate) fn asked(now: u64) -> Self {
+        Self {
+            asked_ns: now,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.latency_ns.is_none() && self.failure.is_none()
+    }
 }
 
 /// A flood.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::icmp::{Endpoint, PacketBuffer, PacketMetadata, Socket};
 use smoltcp::time::Instant;
@@ -11,8 +11,10 @@ use smoltcp::wire::{
     EthernetAddress, HardwareAddress, Icmpv4Packet, Icmpv4Repr, IpAddress, IpCidr,
 };
 
-use crate::plan::LONGEST;
-use crate::report::PingReport;
+use crate::client::Client;
+use crate::dhcp::DhcpServer;
+use crate::plan::{LONGEST, Plan, PlanError};
+use crate::report::{ClientReport, DhcpReport, PingReport};
 
 /// The peer's hardware address.
 pub(crate) const ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
@@ -25,6 +27,8 @@ const DATA: [u8; 56] = [0x5a; 56];
 const WAITING: usize = 64;
 /// Nanoseconds of smoltcp's grain of time.
 const GRAIN: u64 = 1000;
+/// How often a step looks for what its own doing has brought.
+const ROUNDS: usize = 8;
 
 /// A TCP/IP stack that takes its time as an argument: smoltcp, and what waits between it and the
 /// wire. Its grain is a microsecond; what is measured here is not rounded to it.
@@ -35,7 +39,9 @@ pub struct Station {
     queues: Queues,
     guest: Ipv4Addr,
     pings: Vec<PingReport>,
-    wanted: Option<u64>,
+    dhcp: Option<DhcpServer>,
+    clients: Vec<Client>,
+    stack_wanted: Option<u64>,
 }
 
 impl Station {
@@ -71,8 +77,28 @@ impl Station {
             queues,
             guest,
             pings: Vec::new(),
-            wanted: None,
+            dhcp: None,
+            clients: Vec::new(),
+            stack_wanted: None,
         }
+    }
+
+    /// The station of a plan, with its server and its clients.
+    ///
+    /// # Errors
+    /// A client's pattern cannot be started.
+    pub fn with_plan(plan: &Plan) -> Result<Self, PlanError> {
+        let mut station = Self::new(plan.address, plan.guest);
+        let sockets = &mut station.sockets;
+        station.dhcp = plan
+            .dhcp
+            .as_ref()
+            .map(|dhcp| DhcpServer::new(dhcp, plan.address, plan.guest, sockets));
+        for (number, client) in (0..).zip(&plan.clients) {
+            let client = Client::new(client, plan.guest, number, sockets)?;
+            station.clients.push(client);
+        }
+        Ok(station)
     }
 
     /// Asks for an echo at `now`. The request may leave later: the first one waits until the
@@ -95,20 +121,32 @@ impl Station {
             asked_ns: now,
             round_trip_ns: None,
         });
-        self.wanted = Some(now);
+        self.stack_wanted = Some(now);
     }
 
     /// Takes a frame that arrives at `now`.
     pub fn receive(&mut self, now: u64, frame: Vec<u8>) {
         self.queues.arrived.push_back(frame);
-        self.wanted = Some(now);
+        self.stack_wanted = Some(now);
     }
 
     /// Does what is to be done at `now`, and returns the frames that leave.
     pub fn step(&mut self, now: u64) -> Vec<Vec<u8>> {
         let instant = Instant::from_micros(i64::try_from(now / GRAIN).unwrap_or(i64::MAX));
-        self.interface
-            .poll(instant, &mut self.queues, &mut self.sockets);
+        for _ in 0..ROUNDS {
+            if let Some(dhcp) = &mut self.dhcp {
+                dhcp.progress(now, &mut self.sockets);
+            }
+            for client in &mut self.clients {
+                client.progress(now, &mut self.interface, &mut self.sockets);
+            }
+            let result = self
+                .interface
+                .poll(instant, &mut self.queues, &mut self.sockets);
+            if result == PollResult::None {
+                break;
+            }
+        }
         let socket = self.sockets.get_mut::<Socket>(self.icmp);
         while let Ok((bytes, _)) = socket.recv() {
             let checksums = ChecksumCapabilities::default();
@@ -123,7 +161,7 @@ impl Station {
             }
         }
         // Never now again: what smoltcp could do now, it has done.
-        self.wanted = self
+        self.stack_wanted = self
             .interface
             .poll_at(instant, &self.sockets)
             .and_then(|at| u64::try_from(at.total_micros()).ok())
@@ -134,7 +172,20 @@ impl Station {
     /// When it wants to be stepped next; none as long as nothing arrives.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
-        self.wanted
+        let clients = self.clients.iter().filter_map(Client::wanted);
+        clients.chain(self.stack_wanted).min()
+    }
+
+    /// What the DHCP server has been asked so far.
+    #[must_use]
+    pub fn dhcp(&self) -> Option<DhcpReport> {
+        self.dhcp.as_ref().map(DhcpServer::report)
+    }
+
+    /// What has come of the clients' requests so far.
+    #[must_use]
+    pub fn clients(&self) -> Vec<ClientReport> {
+        self.clients.iter().map(Client::report).collect()
     }
 
     /// The echo requests so far.

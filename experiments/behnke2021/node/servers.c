@@ -27,6 +27,13 @@ static void run_udp(void *unused)
     }
 }
 
+/* With a timeout, lwIP sends what it can until then and says how much that was. */
+static bool send_all(struct netconn *connection, const void *bytes, size_t length)
+{
+    size_t sent = 0;
+    return netconn_write_partly(connection, bytes, length, NETCONN_COPY, &sent) == ERR_OK && sent == length;
+}
+
 /* Answers the requests of one connection until it ends. Whoever does not read its answers for
  * SEND_TIMEOUT_MS loses it. */
 static void serve_modbus(struct netconn *connection)
@@ -43,7 +50,7 @@ static void serve_modbus(struct netconn *connection)
             for (u16_t at = 0; goes_on && at < length; at++) {
                 uint8_t answer[MODBUS_LONGEST];
                 int32_t count = modbus_take(&stream, ((const uint8_t *) bytes)[at], answer);
-                goes_on = count >= 0 && (count == 0 || netconn_write(connection, answer, (size_t) count, NETCONN_COPY) == ERR_OK);
+                goes_on = count >= 0 && (count == 0 || send_all(connection, answer, (size_t) count));
             }
         } while (goes_on && netbuf_next(received) >= 0);
         netbuf_delete(received);
