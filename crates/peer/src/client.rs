@@ -9,7 +9,7 @@ use weir_arrivals::{Arrivals, Pattern};
 use crate::CLOCK_HZ;
 use crate::plan::{PlanError, time};
 use crate::report::{ClientReport, RequestReport};
-use crate::stream::{Protocol, StreamClient};
+use crate::stream::{Dialogue, StreamClient};
 use crate::udp::UdpClient;
 
 /// Who asks the guest, what, and when.
@@ -66,17 +66,17 @@ fn reads() -> bool {
 }
 
 /// A client of the plan at work: when it asks, and how.
-pub(crate) struct Client {
+pub(crate) struct ClientRun {
     arrivals: Arrivals,
     begin: u64,
     left: u32,
     next: Option<u64>,
     requests: Requests,
-    way: Way,
+    transport: Transport,
 }
 
 /// How a client reaches the guest.
-enum Way {
+enum Transport {
     Udp(UdpClient),
     Stream(StreamClient),
 }
@@ -109,7 +109,7 @@ impl Requests {
     }
 }
 
-impl Client {
+impl ClientRun {
     pub(crate) fn new(
         plan: &ClientPlan,
         guest: Ipv4Addr,
@@ -118,16 +118,16 @@ impl Client {
     ) -> Result<Self, PlanError> {
         let stream = |protocol, usual| {
             let port = plan.port.unwrap_or(usual);
-            Way::Stream(StreamClient::new(protocol, guest, port, number, plan.reads))
+            Transport::Stream(StreamClient::new(protocol, guest, port, number, plan.reads))
         };
-        let way = match &plan.ask {
+        let transport = match &plan.ask {
             Question::Udp(length) => {
                 let port = plan.port.unwrap_or(7);
-                Way::Udp(UdpClient::new(guest, port, number, *length, sockets))
+                Transport::Udp(UdpClient::new(guest, port, number, *length, sockets))
             }
-            Question::Tcp => stream(Protocol::Connection, 80),
-            Question::Http(path) => stream(Protocol::Http(path.clone()), 80),
-            Question::Modbus { first, count } => stream(Protocol::Modbus(*first, *count), 502),
+            Question::Tcp => stream(Dialogue::Connection, 80),
+            Question::Http(path) => stream(Dialogue::Http(path.clone()), 80),
+            Question::Modbus { first, count } => stream(Dialogue::Modbus(*first, *count), 502),
         };
         let mut client = Self {
             arrivals: Pattern::parse(&plan.pattern, CLOCK_HZ)?.start(CLOCK_HZ, plan.seed)?,
@@ -138,7 +138,7 @@ impl Client {
                 patience: plan.patience,
                 list: Vec::new(),
             },
-            way,
+            transport,
         };
         client.find_next();
         Ok(client)
@@ -146,9 +146,9 @@ impl Client {
 
     /// When it has something to do that no frame causes: to ask, or to give an answer up.
     pub(crate) fn wanted(&self) -> Option<u64> {
-        let waits = match &self.way {
-            Way::Udp(udp) => udp.oldest(),
-            Way::Stream(stream) => stream.oldest(),
+        let waits = match &self.transport {
+            Transport::Udp(udp) => udp.oldest(),
+            Transport::Stream(stream) => stream.oldest(),
         };
         let deadline = waits.map(|number| self.requests.deadline(number));
         self.next.into_iter().chain(deadline).min()
@@ -164,15 +164,17 @@ impl Client {
         while self.next.is_some_and(|at| at <= now) {
             let number = self.requests.list.len();
             self.requests.list.push(RequestReport::asked(now));
-            match &mut self.way {
-                Way::Udp(udp) => udp.ask(number, sockets),
-                Way::Stream(stream) => stream.ask(number),
+            match &mut self.transport {
+                Transport::Udp(udp) => udp.ask(number, sockets),
+                Transport::Stream(stream) => stream.ask(number),
             }
             self.find_next();
         }
-        match &mut self.way {
-            Way::Udp(udp) => udp.progress(now, &mut self.requests, sockets),
-            Way::Stream(stream) => stream.progress(now, &mut self.requests, interface, sockets),
+        match &mut self.transport {
+            Transport::Udp(udp) => udp.progress(now, &mut self.requests, sockets),
+            Transport::Stream(stream) => {
+                stream.progress(now, &mut self.requests, interface, sockets)
+            }
         }
     }
 

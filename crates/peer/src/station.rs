@@ -11,7 +11,7 @@ use smoltcp::wire::{
     EthernetAddress, HardwareAddress, Icmpv4Packet, Icmpv4Repr, IpAddress, IpCidr,
 };
 
-use crate::client::Client;
+use crate::client::ClientRun;
 use crate::dhcp::DhcpServer;
 use crate::plan::{LONGEST, Plan, PlanError};
 use crate::report::{ClientReport, DhcpReport, PingReport};
@@ -40,7 +40,7 @@ pub struct Station {
     guest: Ipv4Addr,
     pings: Vec<PingReport>,
     dhcp: Option<DhcpServer>,
-    clients: Vec<Client>,
+    clients: Vec<ClientRun>,
     stack_wanted: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Station {
             .as_ref()
             .map(|dhcp| DhcpServer::new(dhcp, plan.address, plan.guest, sockets));
         for (number, client) in (0..).zip(&plan.clients) {
-            let client = Client::new(client, plan.guest, number, sockets)?;
+            let client = ClientRun::new(client, plan.guest, number, sockets)?;
             station.clients.push(client);
         }
         Ok(station)
@@ -172,7 +172,7 @@ impl Station {
     /// When it wants to be stepped next; none as long as nothing arrives.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
-        let clients = self.clients.iter().filter_map(Client::wanted);
+        let clients = self.clients.iter().filter_map(ClientRun::wanted);
         clients.chain(self.stack_wanted).min()
     }
 
@@ -185,7 +185,7 @@ impl Station {
     /// What has come of the clients' requests so far.
     #[must_use]
     pub fn clients(&self) -> Vec<ClientReport> {
-        self.clients.iter().map(Client::report).collect()
+        self.clients.iter().map(ClientRun::report).collect()
     }
 
     /// The echo requests so far.

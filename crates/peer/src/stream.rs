@@ -21,7 +21,7 @@ const MODBUS_HEADER: usize = 7;
 const READ_HOLDING: u8 = 3;
 
 /// What is spoken.
-pub(crate) enum Protocol {
+pub(crate) enum Dialogue {
     /// Nothing: a connection is the answer.
     Connection,
     /// HTTP 1.0: the page of a path, a connection each.
@@ -30,7 +30,7 @@ pub(crate) enum Protocol {
     Modbus(u16, u16),
 }
 
-impl Protocol {
+impl Dialogue {
     fn request(&self, number: usize) -> Vec<u8> {
         match self {
             Self::Connection => Vec::new(),
@@ -98,7 +98,7 @@ fn judge_registers(
 }
 
 pub(crate) struct StreamClient {
-    protocol: Protocol,
+    dialogue: Dialogue,
     guest: IpEndpoint,
     ports: u16,
     connections: u16,
@@ -114,14 +114,14 @@ pub(crate) struct StreamClient {
 
 impl StreamClient {
     pub(crate) fn new(
-        protocol: Protocol,
+        dialogue: Dialogue,
         guest: Ipv4Addr,
         port: u16,
         number: u16,
         reads: bool,
     ) -> Self {
         Self {
-            protocol,
+            dialogue,
             guest: IpEndpoint::new(guest.into(), port),
             ports: PORTS + PORTS_EACH * number,
             connections: 0,
@@ -162,7 +162,7 @@ impl StreamClient {
                 None => return,
                 Some(result) => result,
             };
-            let keeps = !self.reads || result.is_ok() && self.protocol.keeps_connection();
+            let keeps = !self.reads || result.is_ok() && self.dialogue.keeps_connection();
             let has_failed = result.is_err();
             requests.end(number, now, result);
             self.open.pop_front();
@@ -195,7 +195,7 @@ impl StreamClient {
             if !socket.may_send() {
                 return None;
             }
-            let request = self.protocol.request(number);
+            let request = self.dialogue.request(number);
             if socket.send_capacity() - socket.send_queue() < request.len() {
                 return None;
             }
@@ -219,7 +219,7 @@ impl StreamClient {
                 Err(RecvError::InvalidState) => break,
             }
         }
-        self.protocol.judge(number, &self.received, is_over)
+        self.dialogue.judge(number, &self.received, is_over)
     }
 
     fn connect(
