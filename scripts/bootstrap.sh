@@ -43,7 +43,7 @@ packages_of() {
     # The RISC-V board's firmware is compiled, too: weir-lab's tests run it.
     avr) packages_of build && packages_of board && echo g++ perl python3-venv gcc-riscv64-unknown-elf ;;
     # The plugin runs in QEMU, whose guest the tests compile.
-    arm) packages_of build && echo qemu-system-arm gcc-arm-none-eabi ;;
+    arm) packages_of build && packages_of board && echo qemu-system-arm gcc-arm-none-eabi ;;
     # The tests make network namespaces; the experiments run Debian's kernels in a guest of QEMU,
     # whose programs are busybox' and ours, and weir-lab runs these experiments. The systemd unit is
     # compared with the system calls of runs.
