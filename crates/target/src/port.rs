@@ -13,7 +13,7 @@ use crate::{Policy, Timing, avr};
 pub enum Port {
     /// ports/avr.
     Avr,
-    /// Cortex-M. The costs of its limits are in instructions, so Weir analyses none.
+    /// ports/cortex-m. The costs of its limits are in instructions, so Weir analyses none.
     #[serde(rename = "cortex-m")]
     CortexM,
     /// ports/riscv. The costs of its limits in software are not measured, so Weir analyses none.
