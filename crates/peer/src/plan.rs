@@ -102,7 +102,7 @@ pub struct FloodPlan {
     #[serde(default)]
     pub seed: u64,
     /// The time from which the pattern counts, in nanoseconds.
-    #[serde(deserialize_with = "time")]
+    #[serde(default, deserialize_with = "time")]
     pub begin: u64,
     /// The time from which no frame is sent any more, in nanoseconds.
     #[serde(deserialize_with = "time")]

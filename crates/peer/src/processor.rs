@@ -34,8 +34,8 @@ struct Bytes {
     length: c_uint,
 }
 
-type Translated = unsafe extern "C" fn(plugin: u64, block: *mut c_void);
-type Executed = unsafe extern "C" fn(cpu: c_uint, data: *mut c_void);
+type TranslationCallback = unsafe extern "C" fn(plugin: u64, block: *mut c_void);
+type ExecutionCallback = unsafe extern "C" fn(cpu: c_uint, data: *mut c_void);
 
 functions! {
     Functions {
@@ -48,8 +48,8 @@ functions! {
         cpu_memory_rw_debug: fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
         g_byte_array_new: fn() -> *mut Bytes;
         g_byte_array_set_size: fn(*mut Bytes, c_uint) -> *mut Bytes;
-        qemu_plugin_register_vcpu_tb_trans_cb: fn(u64, Translated);
-        qemu_plugin_register_vcpu_tb_exec_cb: fn(*mut c_void, Executed, c_int, *mut c_void);
+        qemu_plugin_register_vcpu_tb_trans_cb: fn(u64, TranslationCallback);
+        qemu_plugin_register_vcpu_tb_exec_cb: fn(*mut c_void, ExecutionCallback, c_int, *mut c_void);
         qemu_plugin_tb_n_insns: fn(*mut c_void) -> usize;
         qemu_plugin_tb_get_insn: fn(*mut c_void, usize) -> *mut c_void;
         qemu_plugin_insn_vaddr: fn(*mut c_void) -> u64;

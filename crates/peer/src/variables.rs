@@ -17,12 +17,12 @@ const LOOK_NS: u64 = 10_000;
 /// Variables that are followed.
 #[derive(Debug)]
 pub struct Variables {
-    followed: Vec<Followed>,
+    followed: Vec<WatchedVariable>,
     next: Option<u64>,
 }
 
 #[derive(Debug)]
-struct Followed {
+struct WatchedVariable {
     variable: Variable,
     last: u64,
     grown: i64,
@@ -32,7 +32,7 @@ impl Variables {
     /// Will follow these variables, from `begin` on.
     #[must_use]
     pub fn new(variables: &[Variable], begin: u64) -> Self {
-        let followed = variables.iter().map(|variable| Followed {
+        let followed = variables.iter().map(|variable| WatchedVariable {
             variable: variable.clone(),
             last: 0,
             grown: 0,
@@ -55,7 +55,7 @@ impl Variables {
             return;
         }
         self.look(memory);
-        let small = |one: &Followed| one.variable.bytes <= 2;
+        let small = |one: &WatchedVariable| one.variable.bytes <= 2;
         self.next = self
             .followed
             .iter()
