@@ -151,3 +151,82 @@ impl DhcpServer {
         Some(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use smoltcp::wire::EthernetAddress;
+
+    const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const GUEST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    fn server() -> DhcpServer {
+        let plan: DhcpPlan = serde_json::from_str(r#"{"lease": "60s"}"#).unwrap();
+        DhcpServer::new(&plan, OWN, GUEST, &mut SocketSet::new(Vec::new()))
+    }
+
+    /// The server's answer: its type, the address that it gives, and the seconds of the lease.
+    fn ask(
+        server: &mut DhcpServer,
+        message_type: DhcpMessageType,
+        wanted: Option<Ipv4Addr>,
+    ) -> (DhcpMessageType, Ipv4Addr, Option<u32>) {
+        let question = DhcpRepr {
+            message_type,
+            transaction_id: 77,
+            secs: 0,
+            client_hardware_address: EthernetAddress([2, 0, 0, 0, 0, 9]),
+            client_ip: Ipv4Addr::UNSPECIFIED,
+            your_ip: Ipv4Addr::UNSPECIFIED,
+            server_ip: Ipv4Addr::UNSPECIFIED,
+            router: None,
+            subnet_mask: None,
+            relay_agent_ip: Ipv4Addr::UNSPECIFIED,
+            broadcast: false,
+            requested_ip: wanted,
+            client_identifier: None,
+            server_identifier: None,
+            parameter_request_list: None,
+            dns_servers: None,
+            max_size: None,
+            lease_duration: None,
+            renew_duration: None,
+            rebind_duration: None,
+            additional_options: &[],
+        };
+        let mut bytes = vec![0; question.buffer_len()];
+        question
+            .emit(&mut DhcpPacket::new_unchecked(&mut bytes))
+            .unwrap();
+        let answer = server.answer(500, &bytes).unwrap();
+        let packet = DhcpPacket::new_checked(&answer[..]).unwrap();
+        let answer = DhcpRepr::parse(&packet).unwrap();
+        assert_eq!(answer.transaction_id, 77);
+        assert_eq!(answer.server_identifier, Some(OWN));
+        (answer.message_type, answer.your_ip, answer.lease_duration)
+    }
+
+    #[test]
+    fn the_guest_gets_its_address_and_no_other() {
+        let mut server = server();
+        let offer = ask(&mut server, DhcpMessageType::Discover, None);
+        assert_eq!(offer, (DhcpMessageType::Offer, GUEST, Some(60)));
+        let other = Ipv4Addr::new(10, 0, 0, 3);
+        let refused = ask(&mut server, DhcpMessageType::Request, Some(other));
+        assert_eq!(refused, (DhcpMessageType::Nak, Ipv4Addr::UNSPECIFIED, None));
+        assert_eq!(server.report().acknowledged_ns, None);
+        let granted = ask(&mut server, DhcpMessageType::Request, Some(GUEST));
+        assert_eq!(granted, (DhcpMessageType::Ack, GUEST, Some(60)));
+        let counts = server.report();
+        assert_eq!((counts.discovers, counts.requests), (1, 2));
+        assert_eq!(counts.acknowledged_ns, Some(500));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_may_be_asked(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            server().answer(0, &bytes);
+        }
+    }
+}

@@ -243,33 +243,56 @@ impl smoltcp::phy::TxToken for Transmission<'_> {
 }
 
 #[cfg(test)]
+mod clients;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-    const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    pub const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    pub const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// Two stations on a wire where every frame takes 700 ns, for as long as one wants a step.
-    fn run(left: &mut Station, right: &mut Station, until: u64) {
+    /// A station on a wire where every frame takes 700 ns, for as long as somebody wants a step.
+    /// `other` is the other end: it gets the time and the frames that have arrived, and says which
+    /// leave and when it wants a step.
+    pub fn run_beside(
+        left: &mut Station,
+        until: u64,
+        mut other: impl FnMut(u64, Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<u64>),
+    ) {
         let mut flying: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
+        let mut other_wants = None;
         loop {
-            let times = [left.wanted(), right.wanted(), flying.front().map(|f| f.0)];
+            let times = [left.wanted(), other_wants, flying.front().map(|f| f.0)];
             let Some(now) = times.into_iter().flatten().min().filter(|at| *at < until) else {
                 return;
             };
+            let mut arrived = Vec::new();
             while flying.front().is_some_and(|frame| frame.0 <= now) {
-                let (_, is_for_left, frame) = flying.pop_front().unwrap();
-                let to = if is_for_left { &mut *left } else { &mut *right };
-                to.receive(now, frame);
+                match flying.pop_front().unwrap() {
+                    (_, true, frame) => left.receive(now, frame),
+                    (_, false, frame) => arrived.push(frame),
+                }
             }
             for frame in left.step(now) {
                 flying.push_back((now + 700, false, frame));
             }
-            for frame in right.step(now) {
+            let (leaving, wants) = other(now, arrived);
+            other_wants = wants;
+            for frame in leaving {
                 flying.push_back((now + 700, true, frame));
             }
         }
+    }
+
+    fn run(left: &mut Station, right: &mut Station, until: u64) {
+        run_beside(left, until, |now, frames| {
+            for frame in frames {
+                right.receive(now, frame);
+            }
+            (right.step(now), right.wanted())
+        });
     }
 
     #[test]
