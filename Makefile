@@ -53,6 +53,7 @@ test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, t
 test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest
 	$(CARGO_TEST) $(ARM)
 	$(CARGO_TEST) -p weir-lab --test mps2
+	$(ALONE) scripts/test-node.sh
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh
