@@ -50,8 +50,10 @@ test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, t
 	$(ALONE) scripts/test-examples.sh
 	$(ALONE) scripts/test-experiments.sh
 
-test-arm: bootstrap-arm ## the other end of an emulated Cortex-M's wire, in the time of its guest
+test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest
 	$(CARGO_TEST) $(ARM)
+	$(CARGO_TEST) -p weir-lab --test mps2
+	$(ALONE) scripts/test-node.sh
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh

@@ -42,8 +42,9 @@ packages_of() {
     demo) packages_of build && packages_of board ;;
     # The RISC-V board's firmware is compiled, too: weir-lab's tests run it.
     avr) packages_of build && packages_of board && echo g++ perl python3-venv gcc-riscv64-unknown-elf ;;
-    # The plugin runs in QEMU, whose guest the tests compile.
-    arm) packages_of build && echo qemu-system-arm gcc-arm-none-eabi ;;
+    # The plugin runs in QEMU, whose guests the tests compile; one of them uses a C library, and
+    # unmodified clients talk to it.
+    arm) packages_of build && packages_of board && echo qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi python3-venv curl ;;
     # The tests make network namespaces; the experiments run Debian's kernels in a guest of QEMU,
     # whose programs are busybox' and ours, and weir-lab runs these experiments. The systemd unit is
     # compared with the system calls of runs.

@@ -4,7 +4,7 @@
 # Makes the Python environment of one section of requirements.lock below build/python, unless it
 # exists already, and prints its folder.
 #
-#   scripts/python-env.sh NAME        NAME: rtl, simso, pyrta, format
+#   scripts/python-env.sh NAME        NAME: rtl, simso, pyrta, node, format
 #
 # Two callers at once wait for each other. The first run needs the Python package index.
 # Exit: 0 the environment exists; 2 it cannot be made, and the message says what to do; 3 the

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Tests every claim of every experiment but those of silicon (scripts/test-rtl.sh), of Linux
-# (scripts/test-guest.sh) and those with a line "# In make bench only.", and the board's costs as
-# they stand in the repository. Both are stated for the compilers that boards/atmega128/costs.toml
-# names: with another compiler the experiments must run, but their claims are only shown.
+# (scripts/test-guest.sh), of the node (scripts/test-node.sh) and those with a line "# In make bench
+# only.", and the board's costs as they stand in the repository. Both are stated for the compilers
+# that boards/atmega128/costs.toml names: with another compiler the experiments must run, but their
+# claims are only shown.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,7 +38,7 @@ verdict() {
 }
 
 for file in experiments/*/*.toml; do
-    ! grep -qE '^(board = "soc"|kind = "(area|linux)"|# In make bench only\.)' "$file" || continue
+    ! grep -qE '^(board = "soc"|kind = "(area|linux|node)"|# In make bench only\.)' "$file" || continue
     name=${file#experiments/}
     name=${name%.toml}
     code=0

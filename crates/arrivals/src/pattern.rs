@@ -362,6 +362,20 @@ impl Pattern {
         text
     }
 
+    /// The text form for a clock of 1 GHz: a cycle of this pattern's clock lasts `cycle_ns`
+    /// nanoseconds.
+    #[must_use]
+    pub fn in_nanoseconds(&self, cycle_ns: u64) -> String {
+        let rate = |hertz: f64| {
+            Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz}Hz"), |r| r.to_string())
+        };
+        let time = |cycles: u64| format!("{}ns", cycles.saturating_mul(cycle_ns));
+        let mut text = String::new();
+        // Writing into a string cannot fail.
+        let _ = self.write(&mut text, &rate, &time);
+        text
+    }
+
     fn write(
         &self,
         f: &mut impl fmt::Write,
@@ -480,6 +494,27 @@ mod tests {
         // 4 MHz / 4.7 kHz = 851.06 cycles.
         let last = times("4.7kHz").nth(4_700_000).unwrap();
         assert_eq!(last, 1000 * CLOCK);
+    }
+
+    #[test]
+    fn a_pattern_in_nanoseconds_is_the_same_at_another_clock() {
+        let cycle_ns = 1_000_000_000 / CLOCK;
+        for text in [
+            "20kHz:phase=10us",
+            "pairs:2ms:gap=10us",
+            "bursts:16:gap=20us:period=25ms",
+            "level:low=100us:high=1ms",
+        ] {
+            let pattern = Pattern::parse(text, CLOCK).unwrap();
+            let other = Pattern::parse(&pattern.in_nanoseconds(cycle_ns), 1_000_000_000).unwrap();
+            let later = other.start(1_000_000_000, 7).unwrap().take(40);
+            let now = pattern.start(CLOCK, 7).unwrap().take(40);
+            assert!(
+                now.map(|arrival| arrival.at * cycle_ns)
+                    .eq(later.map(|arrival| arrival.at)),
+                "{text}"
+            );
+        }
     }
 
     #[test]

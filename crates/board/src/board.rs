@@ -5,7 +5,7 @@ use weir_target::Board;
 use crate::chip::ATMEGA128;
 use crate::firmware::Toolchain;
 use crate::line::{Line, NameError};
-use crate::soc;
+use crate::{mps2, soc};
 
 /// A board that can run firmware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,11 +16,13 @@ pub enum EmulatedBoard {
     /// A RISC-V with `weir_limit` between its lines and its interrupt controller, simulated by a
     /// program of its own.
     Soc,
+    /// A Cortex-M3 with an Ethernet controller, emulated by QEMU.
+    Mps2An385,
 }
 
 impl EmulatedBoard {
     /// Every board.
-    pub const ALL: [Self; 2] = [Self::Atmega128, Self::Soc];
+    pub const ALL: [Self; 3] = [Self::Atmega128, Self::Soc, Self::Mps2An385];
 
     /// The board of this name.
     ///
@@ -31,7 +33,8 @@ impl EmulatedBoard {
             .into_iter()
             .find(|board| board.name() == name)
             .ok_or_else(|| {
-                let known = Self::ALL.map(Self::name).join(" and ");
+                let [first @ .., last] = Self::ALL.map(Self::name);
+                let known = format!("{} and {last}", first.join(", "));
                 format!("there is no board `{name}`: the boards are {known}")
             })
     }
@@ -42,6 +45,7 @@ impl EmulatedBoard {
         match self {
             Self::Atmega128 => ATMEGA128.board,
             Self::Soc => *soc::BOARD,
+            Self::Mps2An385 => *mps2::BOARD,
         }
     }
 
@@ -57,10 +61,13 @@ impl EmulatedBoard {
         self.board().clock_hz
     }
 
-    /// The number of the board's interrupt lines, from INT0 on; at most [`Line::MOST`].
+    /// The lines that a flood can reach, in ascending order.
     #[must_use]
-    pub fn lines(self) -> usize {
-        self.board().lines.len()
+    pub fn lines(self) -> Vec<Line> {
+        match self {
+            Self::Atmega128 | Self::Soc => Line::first(self.board().lines.len()).collect(),
+            Self::Mps2An385 => mps2::lines(),
+        }
     }
 
     /// The line of this name.
@@ -68,7 +75,7 @@ impl EmulatedBoard {
     /// # Errors
     /// A message that lists the board's lines.
     pub fn line(self, name: &str) -> Result<Line, NameError> {
-        Line::among(self.lines(), name)
+        Line::among(&self.lines(), name)
     }
 
     /// The compiler for the board's firmware.
@@ -77,6 +84,7 @@ impl EmulatedBoard {
         match self {
             Self::Atmega128 => &Toolchain::AVR,
             Self::Soc => &Toolchain::RISCV,
+            Self::Mps2An385 => &Toolchain::CORTEX_M3,
         }
     }
 }
@@ -89,11 +97,16 @@ mod tests {
     fn a_board_is_found_by_its_name_and_an_unknown_one_is_refused_with_all() {
         for board in EmulatedBoard::ALL {
             assert_eq!(EmulatedBoard::named(board.name()), Ok(board));
-            assert!(board.lines() <= Line::MOST);
+            let lines: Vec<String> = board.lines().iter().map(Line::to_string).collect();
+            assert!(
+                lines
+                    .join(" ")
+                    .starts_with(&board.board().line_names().join(" "))
+            );
         }
         let message = EmulatedBoard::named("mps3").unwrap_err();
         assert!(
-            message.contains("the boards are atmega128 and soc"),
+            message.contains("the boards are atmega128, soc and mps2-an385"),
             "{message}"
         );
     }
@@ -101,7 +114,7 @@ mod tests {
     #[test]
     fn a_board_knows_its_own_lines_only() {
         for board in EmulatedBoard::ALL {
-            assert!(board.line("INT31").is_err(), "{}", board.name());
+            assert!(board.line("INT32").is_err(), "{}", board.name());
         }
         assert_eq!(EmulatedBoard::Soc.line("int7").unwrap().to_string(), "INT7");
     }

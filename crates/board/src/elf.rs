@@ -9,9 +9,11 @@ use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection};
 
 mod avr;
+mod cortex;
 mod riscv;
 
 pub use avr::Image;
+pub(crate) use cortex::CortexImage;
 pub(crate) use riscv::MemoryImage;
 
 /// A variable.

@@ -73,6 +73,26 @@ impl Toolchain {
         libraries: &["-lgcc"],
     };
 
+    /// The toolchain of the Cortex-M3 on the board mps2-an385. As on soc, the sources include their
+    /// start-up code.
+    pub const CORTEX_M3: Self = Self {
+        compiler: "arm-none-eabi-gcc",
+        packages: "gcc-arm-none-eabi",
+        flags: &[
+            "-mcpu=cortex-m3",
+            "-mthumb",
+            "-Os",
+            "-std=c11",
+            "-Wall",
+            "-Wextra",
+            "-ffreestanding",
+            "-nostdlib",
+            "-ffunction-sections",
+            "-fdata-sections",
+        ],
+        libraries: &["-lgcc"],
+    };
+
     /// The compiler's version, for example `avr-gcc 5.4.0`.
     ///
     /// # Errors

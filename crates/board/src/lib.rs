@@ -2,8 +2,8 @@
 //! Runs one firmware on one board: stimuli for its pins, and observations of its behaviour.
 //!
 //! [`run::run`] returns cycles per interrupt vector, missed edges and counters, on an emulated
-//! ATmega128 or a simulated RISC-V. This crate is the only package of Weir that links simavr
-//! (GPL-3).
+//! ATmega128 or Cortex-M3, or a simulated RISC-V. This crate is the only package of Weir that links
+//! simavr (GPL-3).
 pub mod atmega128;
 pub mod board;
 pub mod chip;
@@ -11,8 +11,10 @@ pub mod elf;
 pub mod firmware;
 pub mod limiter;
 pub mod line;
+pub mod mps2;
 pub mod run;
 pub mod soc;
 pub mod stimulus;
 
+mod built;
 mod session;

@@ -3,47 +3,82 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// An external interrupt line, from `INT0` on. The board determines their number:
+/// A line that requests interrupts. Each board has some:
 /// [`EmulatedBoard::lines`](crate::board::EmulatedBoard::lines). Parsing a text gives a line of the
-/// ATmega128, which has eight.
+/// ATmega128.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Line(u8);
+pub struct Line {
+    kind: LineKind,
+    number: u8,
+}
+
+/// The kinds of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum LineKind {
+    /// An external interrupt, from INT0 on.
+    External,
+    /// An input of a Cortex-M's interrupt controller, from IRQ0 on.
+    Controller,
+    /// The frames that reach an Ethernet controller.
+    Ethernet,
+}
 
 impl Line {
     /// The number of lines of the ATmega128.
     pub const COUNT: usize = 8;
-    /// The largest number of lines of any board.
+    /// The largest number of external interrupts of any board.
     pub const MOST: usize = 32;
     /// The line on pin PD0.
-    pub const INT0: Self = Self(0);
+    pub const INT0: Self = Self::external(0);
     /// The line on pin PD1.
-    pub const INT1: Self = Self(1);
+    pub const INT1: Self = Self::external(1);
     /// The line on pin PD2.
-    pub const INT2: Self = Self(2);
+    pub const INT2: Self = Self::external(2);
     /// The line on pin PD3.
-    pub const INT3: Self = Self(3);
+    pub const INT3: Self = Self::external(3);
     /// The line on pin PE4.
-    pub const INT4: Self = Self(4);
+    pub const INT4: Self = Self::external(4);
     /// The line on pin PE5.
-    pub const INT5: Self = Self(5);
+    pub const INT5: Self = Self::external(5);
     /// The line on pin PE6.
-    pub const INT6: Self = Self(6);
+    pub const INT6: Self = Self::external(6);
     /// The line on pin PE7.
-    pub const INT7: Self = Self(7);
+    pub const INT7: Self = Self::external(7);
+    /// The frames that reach the Ethernet controller.
+    pub const ETH: Self = Self {
+        kind: LineKind::Ethernet,
+        number: 0,
+    };
 
-    /// The line of this number; `None` from [`Self::MOST`] on.
+    const fn external(number: u8) -> Self {
+        Self {
+            kind: LineKind::External,
+            number,
+        }
+    }
+
+    /// The external interrupt of this number; `None` from [`Self::MOST`] on.
     #[must_use]
     pub fn from_number(number: usize) -> Option<Self> {
         u8::try_from(number)
             .ok()
             .filter(|&n| usize::from(n) < Self::MOST)
-            .map(Self)
+            .map(Self::external)
     }
 
-    /// The line's number: 0 for INT0.
+    /// The input of this number of a Cortex-M's interrupt controller.
+    #[must_use]
+    pub fn irq(number: u8) -> Self {
+        Self {
+            kind: LineKind::Controller,
+            number,
+        }
+    }
+
+    /// The line's number among those of its kind: 0 for INT0.
     #[must_use]
     pub fn number(self) -> usize {
-        usize::from(self.0)
+        usize::from(self.number)
     }
 
     /// Every line of the ATmega128, INT0 first.
@@ -51,37 +86,46 @@ impl Line {
         Self::first(Self::COUNT)
     }
 
-    /// The first `count` lines, from INT0 on; never more than [`Self::MOST`].
+    /// The first `count` external interrupts, from INT0 on; never more than [`Self::MOST`].
     pub fn first(count: usize) -> impl Iterator<Item = Self> {
         (0..count).map_while(Self::from_number)
     }
 
-    /// The line of this name on a board with `count` lines.
-    pub(crate) fn among(count: usize, name: &str) -> Result<Self, NameError> {
+    /// The line of this name among those of a board.
+    pub(crate) fn among(lines: &[Self], name: &str) -> Result<Self, NameError> {
         let upper = name.trim().to_ascii_uppercase();
-        Self::first(count)
+        lines
+            .iter()
+            .copied()
             .find(|line| line.to_string() == upper)
             .ok_or_else(|| NameError::Line {
                 name: name.to_owned(),
-                known: listed(count),
+                known: listed(lines),
             })
     }
 }
 
-/// A list of the lines: `INT0, INT1 and INT2`; for many lines only the first and the last.
-pub(crate) fn listed(count: usize) -> String {
-    let names: Vec<String> = Line::first(count).map(|line| line.to_string()).collect();
-    match names.as_slice() {
+/// A list of the lines: `INT0, INT1 and INT2`; of many lines of a kind only the first and the last.
+pub(crate) fn listed(lines: &[Line]) -> String {
+    let kinds = lines.chunk_by(|one, next| one.kind == next.kind);
+    let names = kinds.flat_map(|kind| match kind {
+        [first, .., last] if kind.len() > Line::COUNT => vec![format!("{first} to {last}")],
+        few => few.iter().map(Line::to_string).collect(),
+    });
+    match names.collect::<Vec<_>>().as_slice() {
         [] => "none".to_owned(),
         [only] => only.clone(),
-        [first, .., last] if names.len() > Line::COUNT => format!("{first} to {last}"),
         [before @ .., last] => format!("{} and {last}", before.join(", ")),
     }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "INT{}", self.0)
+        match self.kind {
+            LineKind::External => write!(f, "INT{}", self.number),
+            LineKind::Controller => write!(f, "IRQ{}", self.number),
+            LineKind::Ethernet => f.write_str("ETH"),
+        }
     }
 }
 
@@ -107,7 +151,7 @@ impl FromStr for Line {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::among(Self::COUNT, text)
+        Self::among(&Self::all().collect::<Vec<_>>(), text)
     }
 }
 
@@ -177,9 +221,13 @@ mod tests {
                 .to_string()
                 .contains("INT6 and INT7")
         );
-        let message = Line::among(32, "INTO").unwrap_err().to_string();
+        let mut lines: Vec<Line> = (0..32).map(Line::irq).collect();
+        lines.push(Line::ETH);
+        assert_eq!(Line::among(&lines, "irq31"), Ok(Line::irq(31)));
+        assert_eq!(Line::among(&lines, "eth"), Ok(Line::ETH));
+        let message = Line::among(&lines, "INT0").unwrap_err().to_string();
         assert!(
-            message.contains("`INTO`: the lines are INT0 to INT31"),
+            message.contains("`INT0`: the lines are IRQ0 to IRQ31 and ETH"),
             "{message}"
         );
         for pin in ["PH0", "PG5", "PB8", "B0", "", "PB00", "é0"] {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::board::EmulatedBoard;
 use crate::elf::ElfError;
 use crate::line::{Line, Pin};
+use crate::mps2::{Frames, Qemu, QemuError};
 use crate::soc::{Simulator, SimulatorError};
 use crate::stimulus::StimulusError;
 pub use crate::stimulus::{LineStimulus, Stimulus};
@@ -20,6 +21,8 @@ pub enum Target {
     Atmega128,
     /// The board soc, in a process of its own.
     Soc(Simulator),
+    /// The board mps2-an385, in a process of QEMU.
+    Mps2An385(Qemu),
 }
 
 impl Target {
@@ -29,6 +32,7 @@ impl Target {
         match self {
             Self::Atmega128 => EmulatedBoard::Atmega128,
             Self::Soc(_) => EmulatedBoard::Soc,
+            Self::Mps2An385(_) => EmulatedBoard::Mps2An385,
         }
     }
 }
@@ -50,6 +54,8 @@ pub struct RunSpec {
     pub cycles: u64,
     /// The floods; they start at cycle 0, which is the reset.
     pub floods: Vec<LineStimulus>,
+    /// The frames of a flood of [`Line::ETH`].
+    pub frames: Frames,
     /// Filters between a flood and its pin.
     pub hardware_limits: Vec<HardwareLimit>,
     /// A second microcontroller between a flood and its pin.
@@ -73,6 +79,7 @@ impl RunSpec {
             warmup_cycles: 0,
             cycles,
             floods: Vec::new(),
+            frames: Frames::default(),
             hardware_limits: Vec::new(),
             front: None,
             counters: Vec::new(),
@@ -139,9 +146,10 @@ pub struct RunResult {
     pub marks: BTreeMap<String, Vec<u64>>,
     /// The trace that [`RunSpec::trace`] asked for, in order.
     pub events: Vec<BoardEvent>,
-    /// The firmware's output on the serial port, on boards that read it (soc).
+    /// The firmware's output on the serial port, on boards that read it (soc, mps2-an385).
     pub said: String,
-    /// The exit code with which the firmware ended the run early, on boards that support it (soc).
+    /// The exit code with which the firmware ended the run early, on boards that support it (soc,
+    /// mps2-an385).
     pub exit: Option<u32>,
     /// Accesses that the bus refused, on boards that count them (soc).
     pub bus_errors: u64,
@@ -151,7 +159,8 @@ pub struct RunResult {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUse {
     /// The data sheet's number, from 1; the reset is not listed. On soc the number of the cause,
-    /// from 16 on for the lines, from 64 on for exceptions.
+    /// from 16 on for the lines, from 64 on for exceptions. On mps2-an385 that of
+    /// the exception, from 16 on for the lines.
     pub number: u8,
     /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the
     /// limiter's own) and so on.
@@ -163,8 +172,11 @@ pub struct VectorUse {
     pub cycles: u64,
     /// The cycles of the longest interrupt, counted in the same way.
     pub longest_cycles: u64,
-    /// Instructions executed in the interrupts, on boards that count them (soc).
+    /// Instructions executed in the interrupts, on boards that count them (soc, mps2-an385).
     pub instructions: Option<u64>,
+    /// Those of the interrupts that followed another one without a return between them, on boards
+    /// that count them (mps2-an385).
+    pub tail_chained: Option<u64>,
 }
 
 /// The requests on one line.
@@ -235,6 +247,10 @@ pub enum RunError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Simulator(#[from] SimulatorError),
+    /// QEMU is missing or fails.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Qemu(#[from] QemuError),
     /// The specification contradicts itself.
     #[error("{0}")]
     Spec(String),
@@ -262,7 +278,7 @@ pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
 }
 
 /// Runs one firmware, and now and then tells `progress` how many cycles, with those of the warm-up,
-/// are done. The board soc reports no progress before its end.
+/// are done. The boards soc and mps2-an385 report no progress before its end.
 ///
 /// # Errors
 /// The same as those of [`run`].
@@ -271,5 +287,6 @@ pub fn run_with(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResu
     match &spec.target {
         Target::Atmega128 => crate::session::run(spec, progress),
         Target::Soc(simulator) => crate::soc::run(spec, simulator),
+        Target::Mps2An385(qemu) => crate::mps2::run(spec, qemu),
     }
 }

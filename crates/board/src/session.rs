@@ -71,6 +71,7 @@ fn result(
                 cycles: used.cycles,
                 longest_cycles: used.longest,
                 instructions: None,
+                tail_chained: None,
             });
         }
     }

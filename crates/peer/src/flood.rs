@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that need no TCP/IP stack: ready-made echo requests at given times.
+//! Frames that need no TCP/IP stack: ready-made ones at given times.
 use std::collections::HashMap;
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr,
-    IpProtocol, Ipv4Packet, Ipv4Repr,
+    EthernetFrame, EthernetProtocol, Icmpv4Packet, Icmpv4Repr, IpProtocol, Ipv4Packet,
 };
 use weir_arrivals::{Arrivals, Pattern};
 
-use crate::plan::{HEADERS, Plan, PlanError};
+use crate::CLOCK_HZ;
+use crate::packet::{FrameKind, Frames, IDENTIFIER};
+use crate::plan::{Plan, PlanError};
 use crate::report::{FloodReport, RoundTrips};
-use crate::{CLOCK_HZ, station};
-
-/// The identifier of the flood's echo requests.
-const IDENTIFIER: u16 = 0xf100;
 
 /// A flood under way.
 pub struct Flood {
@@ -23,8 +20,9 @@ pub struct Flood {
     begin: u64,
     end: u64,
     number: u64,
-    /// Ready but for its number: Ethernet, IPv4, ICMP, and then zeros.
-    frame: Vec<u8>,
+    frames: Frames,
+    /// Are answers expected?
+    asks: bool,
     /// The arrival of each request that has no answer yet, by its sequence number. There are 65,536
     /// of them: an answer that is a whole round late counts for the wrong request.
     open: HashMap<u16, u64>,
@@ -48,7 +46,8 @@ impl Flood {
             begin: flood.begin,
             end: flood.end,
             number: 0,
-            frame: frame(plan, flood.length),
+            frames: Frames::new(plan, flood)?,
+            asks: flood.frames == FrameKind::Echo,
             open: HashMap::new(),
             counts: FloodReport::default(),
             sum_ns: 0,
@@ -68,17 +67,14 @@ impl Flood {
         #[expect(clippy::cast_possible_truncation, reason = "sequence numbers go round")]
         let sequence = self.number as u16;
         self.number += 1;
-        let mut packet = Icmpv4Packet::new_unchecked(&mut self.frame[HEADERS - 8..]);
-        packet.set_echo_seq_no(sequence);
-        packet.fill_checksum();
         self.counts.sent += 1;
+        let took = deliver(self.frames.next(sequence));
         // The answer to an earlier request with this number can no longer be told from this one's.
-        if deliver(&self.frame) {
+        self.open.remove(&sequence);
+        if took && self.asks {
             self.open.insert(sequence, now);
-        } else {
-            self.open.remove(&sequence);
-            self.counts.lost += 1;
         }
+        self.counts.lost += u64::from(!took);
         self.find_next();
     }
 
@@ -104,6 +100,12 @@ impl Flood {
         true
     }
 
+    /// Forgets what was counted. Answers to earlier frames count when they come.
+    pub fn clear(&mut self) {
+        self.counts = FloodReport::default();
+        self.sum_ns = 0;
+    }
+
     /// What has come of it so far.
     #[must_use]
     pub fn report(&self) -> FloodReport {
@@ -117,39 +119,6 @@ impl Flood {
             .map(|arrival| self.begin + arrival.at)
             .filter(|at| *at < self.end);
     }
-}
-
-/// An echo request of `length` bytes whose checksum is yet to be filled in.
-fn frame(plan: &Plan, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    let mut ethernet = EthernetFrame::new_unchecked(&mut bytes);
-    EthernetRepr {
-        src_addr: EthernetAddress(station::ETHERNET),
-        dst_addr: EthernetAddress(plan.guest_ethernet),
-        ethertype: EthernetProtocol::Ipv4,
-    }
-    .emit(&mut ethernet);
-    let data = vec![0; length - HEADERS];
-    let icmp = Icmpv4Repr::EchoRequest {
-        ident: IDENTIFIER,
-        seq_no: 0,
-        data: &data,
-    };
-    let mut ipv4 = Ipv4Packet::new_unchecked(ethernet.payload_mut());
-    let checksums = ChecksumCapabilities::default();
-    Ipv4Repr {
-        src_addr: plan.address,
-        dst_addr: plan.guest,
-        next_header: IpProtocol::Icmp,
-        payload_len: icmp.buffer_len(),
-        hop_limit: 64,
-    }
-    .emit(&mut ipv4, &checksums);
-    icmp.emit(
-        &mut Icmpv4Packet::new_unchecked(ipv4.payload_mut()),
-        &checksums,
-    );
-    bytes
 }
 
 /// The sequence number of an answer to a flood; none for any other frame, however broken.
@@ -176,6 +145,7 @@ fn answer(frame: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::HEADERS;
     use proptest::prelude::*;
 
     fn flood(pattern: &str) -> Flood {

@@ -8,24 +8,44 @@
 //! [`Plan`] says what the peer does, [`Report`] what came of it. [`Peer`] is the peer itself, and
 //! knows nothing of QEMU: it is told the time and the frames that the guest sends, and hands frames
 //! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
-//! [`Cable`] says how long a frame takes. Only the modules `qemu` and `plugin` speak to QEMU.
+//! [`Cable`] says how long a frame takes. [`Pins`] moves the lines of a guest's interrupt
+//! controller, and [`Profile`] says which exception each of its instructions was executed in. Only
+//! the modules `qemu`, `processor` and `plugin` speak to QEMU.
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod cable;
+mod client;
+mod dhcp;
 mod flood;
+mod packet;
 mod peer;
+mod pins;
 mod plan;
 mod plugin;
+mod processor;
+mod profile;
 mod qemu;
 mod report;
 mod station;
+mod stream;
+mod udp;
+mod variables;
 
 pub use cable::Cable;
+pub use client::{ClientPlan, Question};
+pub use dhcp::DhcpPlan;
 pub use flood::Flood;
+pub use packet::FrameKind;
 pub use peer::{Card, Peer};
-pub use plan::{FloodPlan, PingPlan, Plan, PlanError};
-pub use report::{FloodReport, PingReport, Report, RoundTrips};
+pub use pins::{Controller, PinPlan, Pins};
+pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
+pub use profile::{BlockEnd, Processor, Profile};
+pub use report::{
+    ClientReport, DhcpReport, ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport,
+    Report, RequestReport, RoundTrips,
+};
 pub use station::Station;
+pub use variables::{Memory, Variables};
 
 /// Ticks of the peer's clock in a second: its times are nanoseconds of the guest's clock.
 pub const CLOCK_HZ: u64 = 1_000_000_000;

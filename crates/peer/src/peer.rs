@@ -85,7 +85,7 @@ impl Peer {
         };
         Ok(Self {
             end: plan.end,
-            station: Station::new(plan.address, plan.guest),
+            station: Station::with_plan(plan)?,
             pings,
             flood: Flood::new(plan)?,
             to_guest: Cable::default(),
@@ -166,11 +166,20 @@ impl Peer {
         self.fly(lands, false, frame.to_vec());
     }
 
+    /// Forgets what the flood's frames have come to.
+    pub fn clear_flood(&mut self) {
+        if let Some(flood) = &mut self.flood {
+            flood.clear();
+        }
+    }
+
     /// What has come of the run so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
         report.pings = self.station.pings().to_vec();
+        report.dhcp = self.station.dhcp();
+        report.clients = self.station.clients();
         report.wire_wait_ns = self.from_guest.longest_wait();
         report.flood = self.flood.as_ref().map(Flood::report);
         for byte in self.digest.clone().finalize() {

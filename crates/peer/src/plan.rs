@@ -8,12 +8,17 @@ use weir_arrivals::{Pattern, PatternError};
 use weir_model::Duration;
 
 use crate::CLOCK_HZ;
-use crate::cable::LEAST;
+use crate::client::ClientPlan;
+use crate::dhcp::DhcpPlan;
+use crate::packet::FrameKind;
+use crate::pins::PinPlan;
 
 /// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
 pub(crate) const HEADERS: usize = 14 + 20 + 8;
 /// Bytes of the longest frame, without its checksum.
 pub(crate) const LONGEST: usize = 1514;
+/// A peer has no more clients.
+const CLIENTS: usize = 16;
 
 /// What a peer does. In JSON; every text is a quantity or a pattern as all of Weir writes them.
 #[derive(Debug, Deserialize)]
@@ -36,8 +41,42 @@ pub struct Plan {
     pub end: u64,
     /// Echo requests of the TCP/IP stack.
     pub pings: Option<PingPlan>,
-    /// A flood of echo requests that are ready-made.
+    /// A DHCP server that gives the guest its address.
+    pub dhcp: Option<DhcpPlan>,
+    /// Those who ask the guest something.
+    #[serde(default)]
+    pub clients: Vec<ClientPlan>,
+    /// A flood of frames that are ready-made.
     pub flood: Option<FloodPlan>,
+    /// What moves the input lines of the guest's interrupt controller.
+    #[serde(default)]
+    pub pins: Vec<PinPlan>,
+    /// What is measured of the guest's processor.
+    pub measure: Option<MeasurePlan>,
+}
+
+/// A measurement, which ends with the run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasurePlan {
+    /// The time from which everything is counted, that of floods and pins included, in nanoseconds.
+    #[serde(default, deserialize_with = "time")]
+    pub begin: u64,
+    /// Variables of the guest whose growth is told.
+    #[serde(default)]
+    pub watch: Vec<Variable>,
+}
+
+/// A variable of the guest: an unsigned number, the least significant byte first.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variable {
+    /// Its name in the report.
+    pub name: String,
+    /// Its address.
+    pub address: u32,
+    /// Its size: 1, 2, 4 or 8 bytes.
+    pub bytes: u8,
 }
 
 /// Echo requests of the TCP/IP stack, each with its own round trip in the report.
@@ -63,14 +102,16 @@ pub struct FloodPlan {
     #[serde(default)]
     pub seed: u64,
     /// The time from which the pattern counts, in nanoseconds.
-    #[serde(deserialize_with = "time")]
+    #[serde(default, deserialize_with = "time")]
     pub begin: u64,
     /// The time from which no frame is sent any more, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub end: u64,
-    /// Bytes of a frame, without its checksum.
-    #[serde(default = "length")]
-    pub length: usize,
+    /// What its frames are.
+    #[serde(default)]
+    pub frames: FrameKind,
+    /// Bytes of a frame, without its checksum; the kind of frames says what they are otherwise.
+    pub length: Option<usize>,
 }
 
 /// Why a plan cannot be followed.
@@ -83,8 +124,17 @@ pub enum PlanError {
     #[error("the plan: {0}")]
     Pattern(#[from] PatternError),
     /// Its frames cannot be.
-    #[error("the plan: a frame of a flood has from {LEAST} to {LONGEST} bytes, not {0}")]
-    Length(usize),
+    #[error("the plan: such a frame of a flood has from {0} to {1} bytes, not {2}")]
+    Length(usize, usize, usize),
+    /// A line of the interrupt controller has two patterns.
+    #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
+    TwoPatterns(u16),
+    /// There are too many clients.
+    #[error("the plan: {CLIENTS} clients have ports of their own, not {0}: let one ask more often")]
+    Clients(usize),
+    /// A variable has an impossible size.
+    #[error("the plan: the variable `{0}` has {1} bytes: 1, 2, 4 and 8 are possible")]
+    Size(String, u8),
 }
 
 impl Plan {
@@ -97,10 +147,19 @@ impl Plan {
         if let Some(pings) = &plan.pings {
             Pattern::parse(&pings.pattern, CLOCK_HZ)?;
         }
+        if plan.clients.len() > CLIENTS {
+            return Err(PlanError::Clients(plan.clients.len()));
+        }
+        for client in &plan.clients {
+            Pattern::parse(&client.pattern, CLOCK_HZ)?;
+        }
         if let Some(flood) = &plan.flood {
             Pattern::parse(&flood.pattern, CLOCK_HZ)?;
-            if !(LEAST..=LONGEST).contains(&flood.length) {
-                return Err(PlanError::Length(flood.length));
+            flood.frames.length(flood)?;
+        }
+        for variable in plan.measure.iter().flat_map(|measure| &measure.watch) {
+            if !matches!(variable.bytes, 1 | 2 | 4 | 8) {
+                return Err(PlanError::Size(variable.name.clone(), variable.bytes));
             }
         }
         Ok(plan)
@@ -124,12 +183,8 @@ fn guest_ethernet() -> [u8; 6] {
     [0x52, 0x54, 0x00, 0x12, 0x34, 0x56]
 }
 
-fn length() -> usize {
-    LEAST
-}
-
 /// Reads a time (`1ms`) in nanoseconds.
-fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?
         .parse::<Duration>()
         .and_then(|time| time.cycles(CLOCK_HZ))
@@ -148,7 +203,7 @@ mod tests {
         .unwrap();
         assert_eq!(plan.end, 20_000_000);
         assert_eq!(plan.netdev, "net");
-        assert_eq!(plan.flood.unwrap().length, 60);
+        assert_eq!(plan.flood.unwrap().frames, FrameKind::Echo);
         assert!(plan.pings.is_none());
     }
 
@@ -166,6 +221,14 @@ mod tests {
             (
                 r#"{"end": "1s", "flood": {"pattern": "1kHz", "begin": "1ms", "end": "2ms", "length": 59}}"#,
                 "from 60 to 1514 bytes, not 59",
+            ),
+            (
+                r#"{"end": "1s", "pins": [{"line": 3}]}"#,
+                "unknown field `line`",
+            ),
+            (
+                r#"{"end": "1s", "measure": {"watch": [{"name": "a", "address": 0, "bytes": 3}]}}"#,
+                "`a` has 3 bytes",
             ),
         ] {
             let message = Plan::parse(text).unwrap_err().to_string();

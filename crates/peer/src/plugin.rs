@@ -9,8 +9,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, process, slice};
 
 use crate::peer::{Card, Peer};
+use crate::pins::Pins;
 use crate::plan::Plan;
+use crate::processor::{Cortex, begin_counting, with_profile};
+use crate::profile::Profile;
 use crate::qemu::{Client, Qemu, plugin_version};
+use crate::report::{ProfileReport, Report};
+use crate::variables::Variables;
 
 /// The version of the interface that this plugin is written for. QEMU from 9.0 on refuses version
 /// 1, and earlier ones refuse 2; what is used here is the same in both. QEMU reads it after the
@@ -34,10 +39,20 @@ static RUN: Mutex<Option<Run>> = Mutex::new(None);
 
 struct Run {
     peer: Peer,
+    pins: Pins,
+    measurement: Option<Measurement>,
     qemu: Qemu,
+    cortex: Option<Cortex>,
     netdev: CString,
     report: PathBuf,
     is_connected: bool,
+}
+
+/// A measurement of the guest's processor.
+struct Measurement {
+    variables: Variables,
+    begin: u64,
+    has_begun: bool,
 }
 
 impl Card for Qemu {
@@ -50,20 +65,73 @@ impl Run {
     fn advance(&mut self) {
         let now = self.qemu.now();
         if !self.is_connected {
-            if let Err(error) = self.qemu.connect(&self.netdev, frame_sent) {
-                fail(&error);
+            self.connect();
+        }
+        if let (Some(measurement), Some(cortex)) = (&mut self.measurement, &self.cortex) {
+            measurement.variables.look_if_due(now, cortex);
+            if !measurement.has_begun && now >= measurement.begin {
+                measurement.has_begun = true;
+                measurement.variables.clear();
+                with_profile(Profile::clear);
+                self.pins.clear();
+                self.peer.clear_flood();
             }
-            self.is_connected = true;
+        }
+        if let Some(cortex) = &mut self.cortex {
+            self.pins.advance(now, cortex);
         }
         if self.peer.advance(now, &mut self.qemu) {
             self.write_report();
             self.qemu.end();
         }
-        self.qemu.set_timer(self.peer.next());
+        self.set_timer();
     }
 
-    fn write_report(&self) {
-        let report = serde_json::to_string_pretty(&self.peer.report())
+    fn connect(&mut self) {
+        if let Err(error) = self.qemu.connect(&self.netdev, frame_sent) {
+            fail(&error);
+        }
+        if let Some(cortex) = &mut self.cortex {
+            if let Err(error) = cortex.connect() {
+                fail(&error);
+            }
+            if let Some(irq) = self.pins.irqs().find(|irq| !cortex.has_line(*irq)) {
+                fail(&format!(
+                    "the guest's interrupt controller has no line {irq}"
+                ));
+            }
+        }
+        self.is_connected = true;
+    }
+
+    fn set_timer(&self) {
+        let due = self.peer.next().map(|peer| {
+            let look = self
+                .measurement
+                .as_ref()
+                .and_then(|all| all.variables.next());
+            let others = [self.pins.next(), look];
+            others.into_iter().flatten().fold(peer, u64::min)
+        });
+        self.qemu.set_timer(due);
+    }
+
+    fn report(&mut self) -> Report {
+        let mut report = self.peer.report();
+        report.pins = self.pins.report();
+        if let (Some(measurement), Some(cortex)) = (&mut self.measurement, &self.cortex) {
+            measurement.variables.look(cortex);
+            report.profile = with_profile(|profile, executed| ProfileReport {
+                elapsed_ns: self.qemu.now().saturating_sub(measurement.begin),
+                watched: measurement.variables.growth(),
+                ..profile.report(executed)
+            });
+        }
+        report
+    }
+
+    fn write_report(&mut self) {
+        let report = serde_json::to_string_pretty(&self.report())
             .expect("numbers and texts can be written as JSON");
         if let Err(error) = fs::write(&self.report, report + "\n") {
             fail(&format!("{}: {error}", self.report.display()));
@@ -116,10 +184,25 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     let (plan, report) = options(texts)?;
     let text = fs::read_to_string(&plan).map_err(|error| format!("{}: {error}", plan.display()))?;
     let plan = Plan::parse(&text).map_err(|error| error.to_string())?;
-    let mut qemu = Qemu::find().map_err(|name| {
+    let missing = |name: &str| {
         format!("this QEMU exports no function {name}; versions 7.2 and 10.0 are known to work")
-    })?;
+    };
+    let mut qemu = Qemu::find().map_err(missing)?;
     let peer = Peer::new(&plan).map_err(|error| error.to_string())?;
+    let pins = Pins::new(&plan.pins, plan.end).map_err(|error| error.to_string())?;
+    let cortex = if plan.pins.is_empty() && plan.measure.is_none() {
+        None
+    } else {
+        Some(Cortex::find().map_err(missing)?)
+    };
+    let measurement = plan.measure.map(|measure| Measurement {
+        variables: Variables::new(&measure.watch, measure.begin),
+        begin: measure.begin,
+        has_begun: false,
+    });
+    if measurement.is_some() {
+        begin_counting(plugin).map_err(missing)?;
+    }
     let netdev = CString::new(plan.netdev).map_err(|_| "a netdev's name has no zero".to_owned())?;
     qemu.on_exit(plugin, qemu_ends);
     // There is no network yet. A timer of the guest's time 0 comes once everything is there, and
@@ -129,7 +212,10 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     qemu.set_timer(Some(0));
     *run() = Some(Run {
         peer,
+        pins,
+        measurement,
         qemu,
+        cortex,
         netdev,
         report,
         is_connected: false,
@@ -166,13 +252,14 @@ unsafe extern "C" fn frame_sent(_client: *mut Client, frame: *const u8, length: 
     if let Some(run) = run().as_mut() {
         let now = run.qemu.now();
         run.peer.receive(now, bytes);
-        run.qemu.set_timer(run.peer.next());
+        run.set_timer();
     }
     isize::try_from(length).unwrap_or(isize::MAX)
 }
 
 unsafe extern "C" fn qemu_ends(_plugin: u64, _data: *mut c_void) {
-    if let Some(run) = run().as_ref() {
+    // At its planned end the peer has written it, and the guest may have gone on.
+    if let Some(run) = run().as_mut().filter(|run| run.peer.next().is_some()) {
         run.write_report();
     }
 }

@@ -48,21 +48,21 @@ struct ClientInfo {
 #[repr(C, align(16))]
 struct Timer([u8; 256]);
 
-/// Declares the functions of QEMU and where they are looked up.
+/// Declares functions of QEMU and where they are looked up.
 macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
+    ($functions:ident { $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
         /// QEMU's functions by their own names.
         #[derive(Clone, Copy)]
-        struct Functions {
+        struct $functions {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
-        impl Functions {
+        impl $functions {
             fn find() -> Result<Self, &'static str> {
                 Ok(Self {
                     $($name: {
                         let name = concat!(stringify!($name), "\0");
-                        let address = symbol(name).ok_or(stringify!($name))?;
+                        let address = $crate::qemu::symbol(name).ok_or(stringify!($name))?;
                         // SAFETY: a function of this name in QEMU 7.2 and 10.0 has this type.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(address) }
                     },)*
@@ -72,22 +72,27 @@ macro_rules! functions {
     };
 }
 
+pub(crate) use functions;
+
 functions! {
-    qemu_plugin_register_atexit_cb: fn(u64, Exit, *mut c_void);
-    qemu_clock_get_ns: fn(c_int) -> i64;
-    timer_init_full: fn(*mut Timer, *mut c_void, c_int, c_int, c_int, Due, *mut c_void);
-    timer_mod_ns: fn(*mut Timer, i64);
-    timer_del: fn(*mut Timer);
-    qemu_find_netdev: fn(*const c_char) -> *mut Client;
-    qemu_get_peer: fn(*mut Client, c_int) -> *mut Client;
-    net_hub_id_for_client: fn(*mut Client, *mut c_int) -> c_int;
-    net_hub_add_port: fn(c_int, *const c_char, *mut Client) -> *mut Client;
-    qemu_new_net_client: fn(*const ClientInfo, *mut Client, *const c_char, *const c_char) -> *mut Client;
-    qemu_send_packet: fn(*mut Client, *const u8, c_int) -> isize;
-    qemu_system_shutdown_request: fn(c_int);
+    Functions {
+        qemu_plugin_register_atexit_cb: fn(u64, Exit, *mut c_void);
+        qemu_clock_get_ns: fn(c_int) -> i64;
+        timer_init_full: fn(*mut Timer, *mut c_void, c_int, c_int, c_int, Due, *mut c_void);
+        timer_mod_ns: fn(*mut Timer, i64);
+        timer_del: fn(*mut Timer);
+        qemu_find_netdev: fn(*const c_char) -> *mut Client;
+        qemu_get_peer: fn(*mut Client, c_int) -> *mut Client;
+        net_hub_id_for_client: fn(*mut Client, *mut c_int) -> c_int;
+        net_hub_add_port: fn(c_int, *const c_char, *mut Client) -> *mut Client;
+        qemu_new_net_client: fn(*const ClientInfo, *mut Client, *const c_char, *const c_char) -> *mut Client;
+        qemu_send_packet: fn(*mut Client, *const u8, c_int) -> isize;
+        qemu_system_shutdown_request: fn(c_int);
+    }
 }
 
-fn symbol(name: &str) -> Option<*mut c_void> {
+/// The address of a function of QEMU; its name ends with a zero.
+pub(crate) fn symbol(name: &str) -> Option<*mut c_void> {
     let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What came of a run. Times are nanoseconds of the guest's clock.
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// What came of a run.
@@ -22,10 +24,61 @@ pub struct Report {
     pub to_guest_lost: u64,
     /// The echo requests of the TCP/IP stack.
     pub pings: Vec<PingReport>,
+    /// The DHCP server.
+    pub dhcp: Option<DhcpReport>,
+    /// The clients, in the plan's order.
+    pub clients: Vec<ClientReport>,
     /// The flood.
     pub flood: Option<FloodReport>,
+    /// The lines of the interrupt controller that the plan moves, in its order.
+    pub pins: Vec<PinReport>,
+    /// What was measured of the guest's processor.
+    pub profile: Option<ProfileReport>,
     /// The SHA-256 of all frames in both directions with their times.
     pub digest: String,
+}
+
+/// An input line of the interrupt controller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinReport {
+    /// Its number.
+    pub irq: u16,
+    /// Rising edges.
+    pub offered: u64,
+    /// Those of them that found the line's request waiting already: they are lost.
+    pub missed: u64,
+}
+
+/// What the guest's processor did from the beginning of the measurement to the end of the run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProfileReport {
+    /// The time between the two.
+    pub elapsed_ns: u64,
+    /// Instructions that were executed in this time.
+    pub instructions: u64,
+    /// Those of them outside of exceptions.
+    pub background_instructions: u64,
+    /// Exceptions that ended a WFI.
+    pub wakeups: u64,
+    /// The exceptions that were taken or running, by number.
+    pub exceptions: Vec<ExceptionReport>,
+    /// The growth of each watched variable. One that falls below its first value has grown by 0.
+    pub watched: BTreeMap<String, u64>,
+}
+
+/// One of the processor's exceptions. What interrupts it is not counted for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExceptionReport {
+    /// Its number (IPSR): from 16 on the lines of the interrupt controller.
+    pub number: u16,
+    /// How often it was taken.
+    pub taken: u64,
+    /// How often that was directly after another one (tail-chaining).
+    pub tail_chained: u64,
+    /// The instructions of its handler.
+    pub instructions: u64,
+    /// The most instructions of one activation.
+    pub longest_instructions: u64,
 }
 
 /// An echo request of the TCP/IP stack.
@@ -35,6 +88,48 @@ pub struct PingReport {
     pub asked_ns: u64,
     /// The time until its answer was there; none if it never was.
     pub round_trip_ns: Option<u64>,
+}
+
+/// What a DHCP server was asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DhcpReport {
+    /// Messages that look for a server.
+    pub discovers: u64,
+    /// Messages that ask for an address.
+    pub requests: u64,
+    /// When the first of these was granted.
+    pub acknowledged_ns: Option<u64>,
+}
+
+/// A client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientReport {
+    /// Its requests, in the order in which they were asked.
+    pub requests: Vec<RequestReport>,
+}
+
+/// A request of a client. It has a latency, a failure, or neither if it is still open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestReport {
+    /// When it was due. It may have left later: the one before it had no answer yet.
+    pub asked_ns: u64,
+    /// The time until its whole answer was there.
+    pub latency_ns: Option<u64>,
+    /// Why it has none.
+    pub failure: Option<String>,
+}
+
+impl RequestReport {
+    pub(crate) fn asked(now: u64) -> Self {
+        Self {
+            asked_ns: now,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.latency_ns.is_none() && self.failure.is_none()
+    }
 }
 
 /// A flood.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::icmp::{Endpoint, PacketBuffer, PacketMetadata, Socket};
 use smoltcp::time::Instant;
@@ -11,8 +11,10 @@ use smoltcp::wire::{
     EthernetAddress, HardwareAddress, Icmpv4Packet, Icmpv4Repr, IpAddress, IpCidr,
 };
 
-use crate::plan::LONGEST;
-use crate::report::PingReport;
+use crate::client::ClientRun;
+use crate::dhcp::DhcpServer;
+use crate::plan::{LONGEST, Plan, PlanError};
+use crate::report::{ClientReport, DhcpReport, PingReport};
 
 /// The peer's hardware address.
 pub(crate) const ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
@@ -25,6 +27,8 @@ const DATA: [u8; 56] = [0x5a; 56];
 const WAITING: usize = 64;
 /// Nanoseconds of smoltcp's grain of time.
 const GRAIN: u64 = 1000;
+/// How often a step looks for what its own doing has brought.
+const ROUNDS: usize = 8;
 
 /// A TCP/IP stack that takes its time as an argument: smoltcp, and what waits between it and the
 /// wire. Its grain is a microsecond; what is measured here is not rounded to it.
@@ -35,7 +39,9 @@ pub struct Station {
     queues: Queues,
     guest: Ipv4Addr,
     pings: Vec<PingReport>,
-    wanted: Option<u64>,
+    dhcp: Option<DhcpServer>,
+    clients: Vec<ClientRun>,
+    stack_wanted: Option<u64>,
 }
 
 impl Station {
@@ -71,8 +77,28 @@ impl Station {
             queues,
             guest,
             pings: Vec::new(),
-            wanted: None,
+            dhcp: None,
+            clients: Vec::new(),
+            stack_wanted: None,
         }
+    }
+
+    /// The station of a plan, with its server and its clients.
+    ///
+    /// # Errors
+    /// A client's pattern cannot be started.
+    pub fn with_plan(plan: &Plan) -> Result<Self, PlanError> {
+        let mut station = Self::new(plan.address, plan.guest);
+        let sockets = &mut station.sockets;
+        station.dhcp = plan
+            .dhcp
+            .as_ref()
+            .map(|dhcp| DhcpServer::new(dhcp, plan.address, plan.guest, sockets));
+        for (number, client) in (0..).zip(&plan.clients) {
+            let client = ClientRun::new(client, plan.guest, number, sockets)?;
+            station.clients.push(client);
+        }
+        Ok(station)
     }
 
     /// Asks for an echo at `now`. The request may leave later: the first one waits until the
@@ -95,20 +121,32 @@ impl Station {
             asked_ns: now,
             round_trip_ns: None,
         });
-        self.wanted = Some(now);
+        self.stack_wanted = Some(now);
     }
 
     /// Takes a frame that arrives at `now`.
     pub fn receive(&mut self, now: u64, frame: Vec<u8>) {
         self.queues.arrived.push_back(frame);
-        self.wanted = Some(now);
+        self.stack_wanted = Some(now);
     }
 
     /// Does what is to be done at `now`, and returns the frames that leave.
     pub fn step(&mut self, now: u64) -> Vec<Vec<u8>> {
         let instant = Instant::from_micros(i64::try_from(now / GRAIN).unwrap_or(i64::MAX));
-        self.interface
-            .poll(instant, &mut self.queues, &mut self.sockets);
+        for _ in 0..ROUNDS {
+            if let Some(dhcp) = &mut self.dhcp {
+                dhcp.progress(now, &mut self.sockets);
+            }
+            for client in &mut self.clients {
+                client.progress(now, &mut self.interface, &mut self.sockets);
+            }
+            let result = self
+                .interface
+                .poll(instant, &mut self.queues, &mut self.sockets);
+            if result == PollResult::None {
+                break;
+            }
+        }
         let socket = self.sockets.get_mut::<Socket>(self.icmp);
         while let Ok((bytes, _)) = socket.recv() {
             let checksums = ChecksumCapabilities::default();
@@ -123,7 +161,7 @@ impl Station {
             }
         }
         // Never now again: what smoltcp could do now, it has done.
-        self.wanted = self
+        self.stack_wanted = self
             .interface
             .poll_at(instant, &self.sockets)
             .and_then(|at| u64::try_from(at.total_micros()).ok())
@@ -134,7 +172,20 @@ impl Station {
     /// When it wants to be stepped next; none as long as nothing arrives.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
-        self.wanted
+        let clients = self.clients.iter().filter_map(ClientRun::wanted);
+        clients.chain(self.stack_wanted).min()
+    }
+
+    /// What the DHCP server has been asked so far.
+    #[must_use]
+    pub fn dhcp(&self) -> Option<DhcpReport> {
+        self.dhcp.as_ref().map(DhcpServer::report)
+    }
+
+    /// What has come of the clients' requests so far.
+    #[must_use]
+    pub fn clients(&self) -> Vec<ClientReport> {
+        self.clients.iter().map(ClientRun::report).collect()
     }
 
     /// The echo requests so far.
@@ -192,33 +243,56 @@ impl smoltcp::phy::TxToken for Transmission<'_> {
 }
 
 #[cfg(test)]
+mod clients;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-    const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    pub const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    pub const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// Two stations on a wire where every frame takes 700 ns, for as long as one wants a step.
-    fn run(left: &mut Station, right: &mut Station, until: u64) {
+    /// A station on a wire where every frame takes 700 ns, for as long as somebody wants a step.
+    /// `other` is the other end: it gets the time and the frames that have arrived, and says which
+    /// leave and when it wants a step.
+    pub fn run_beside(
+        left: &mut Station,
+        until: u64,
+        mut other: impl FnMut(u64, Vec<Vec<u8>>) -> (Vec<Vec<u8>>, Option<u64>),
+    ) {
         let mut flying: VecDeque<(u64, bool, Vec<u8>)> = VecDeque::new();
+        let mut other_wants = None;
         loop {
-            let times = [left.wanted(), right.wanted(), flying.front().map(|f| f.0)];
+            let times = [left.wanted(), other_wants, flying.front().map(|f| f.0)];
             let Some(now) = times.into_iter().flatten().min().filter(|at| *at < until) else {
                 return;
             };
+            let mut arrived = Vec::new();
             while flying.front().is_some_and(|frame| frame.0 <= now) {
-                let (_, is_for_left, frame) = flying.pop_front().unwrap();
-                let to = if is_for_left { &mut *left } else { &mut *right };
-                to.receive(now, frame);
+                match flying.pop_front().unwrap() {
+                    (_, true, frame) => left.receive(now, frame),
+                    (_, false, frame) => arrived.push(frame),
+                }
             }
             for frame in left.step(now) {
                 flying.push_back((now + 700, false, frame));
             }
-            for frame in right.step(now) {
+            let (leaving, wants) = other(now, arrived);
+            other_wants = wants;
+            for frame in leaving {
                 flying.push_back((now + 700, true, frame));
             }
         }
+    }
+
+    fn run(left: &mut Station, right: &mut Station, until: u64) {
+        run_beside(left, until, |now, frames| {
+            for frame in frames {
+                right.receive(now, frame);
+            }
+            (right.step(now), right.wanted())
+        });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::costs::Costs;
+use crate::costs::{Costs, ExceptionCosts};
 use crate::{Events, Flavour, Port, PortRules};
 
 /// A board, with what was measured on it.
@@ -207,6 +207,12 @@ impl Board {
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs.events(flavour.name(), path, channel)
+    }
+
+    /// What its exceptions cost beside what its emulator counts; none: it counts all.
+    #[must_use]
+    pub fn exception_costs(&self) -> Option<ExceptionCosts> {
+        self.costs.exception
     }
 
     /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….

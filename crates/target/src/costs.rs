@@ -9,12 +9,38 @@ use serde::Deserialize;
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Costs {
     /// The compilers with which the costs were measured.
+    #[serde(default)]
     pub compilers: Vec<String>,
     /// By flavour: a policy's table holds either events or a table of them per timing.
+    #[serde(default)]
     pub limiter: BTreeMap<String, toml::Table>,
     /// The costs by flavour and channel, where they depend on the channel.
     #[serde(default)]
     pub channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
+    /// What exceptions cost, where the emulator does not count it.
+    pub exception: Option<ExceptionCosts>,
+}
+
+/// What exceptions cost on a real processor, in cycles, on a board whose emulator does not count
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExceptionCosts {
+    /// From the request to the handler's first instruction.
+    pub entry_cycles: u64,
+    /// From the handler's end to the next instruction of what it interrupted.
+    pub exit_cycles: u64,
+    /// From one handler's end to the first instruction of another that follows it.
+    pub tail_chain_cycles: u64,
+}
+
+impl ExceptionCosts {
+    /// The cost of so many exceptions, of which so many follow another one.
+    #[must_use]
+    pub fn of(&self, taken: u64, tail_chained: u64) -> u64 {
+        taken.saturating_sub(tail_chained) * (self.entry_cycles + self.exit_cycles)
+            + tail_chained * self.tail_chain_cycles
+    }
 }
 
 /// The worst of the compilers that a table names.

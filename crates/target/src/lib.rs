@@ -11,6 +11,6 @@ mod policy;
 mod port;
 
 pub use board::{Avr, Board, Channel, InterruptFacts, LineFacts, TimerFacts};
-pub use costs::Events;
+pub use costs::{Events, ExceptionCosts};
 pub use policy::{Policy, Timing};
 pub use port::{Flavour, Misfit, Port, PortRules, Range};

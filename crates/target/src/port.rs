@@ -13,6 +13,9 @@ use crate::{Policy, Timing, avr};
 pub enum Port {
     /// ports/avr.
     Avr,
+    /// ports/cortex-m. The costs of its limits are in instructions, so Weir analyses none.
+    #[serde(rename = "cortex-m")]
+    CortexM,
     /// ports/riscv. The costs of its limits in software are not measured, so Weir analyses none.
     Riscv,
 }
@@ -24,7 +27,7 @@ impl Port {
         match (self, flavour) {
             (Self::Avr, Flavour::C) => Some(&avr::C),
             (Self::Avr, Flavour::Fast) => Some(&avr::FAST),
-            (Self::Riscv, _) => None,
+            (Self::CortexM | Self::Riscv, _) => None,
         }
     }
 }

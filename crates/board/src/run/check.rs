@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The checks of a [`RunSpec`] that hold for every board.
 use super::{RunError, RunSpec, Stimulus};
+use crate::board::EmulatedBoard;
 use crate::line::listed;
 
 pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
@@ -21,11 +22,11 @@ pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
     let lines = spec.target.board().lines();
     let named = spec.floods.iter().map(|flood| flood.line);
     let named = named.chain(spec.hardware_limits.iter().map(|limit| limit.line));
-    if let Some(missing) = named.into_iter().find(|line| line.number() >= lines) {
+    if let Some(missing) = named.into_iter().find(|line| !lines.contains(line)) {
         return wrong(format!(
             "the board {} has no line {missing}: its lines are {}",
             spec.target.board().name(),
-            listed(lines)
+            listed(&lines)
         ));
     }
     for (index, flood) in spec.floods.iter().enumerate() {
@@ -72,6 +73,13 @@ pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
         }
     }
     if let Some(front) = &spec.front {
+        let board = spec.target.board();
+        if board != EmulatedBoard::Atmega128 {
+            return wrong(format!(
+                "the board {} has no second chip in front: an ideal limiter is a hardware limit",
+                board.name()
+            ));
+        }
         if !spec.floods.iter().any(|flood| flood.line == front.to) {
             return wrong(format!(
                 "the chip in front of {0} has no input: flood {0}",

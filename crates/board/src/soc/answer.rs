@@ -95,6 +95,7 @@ impl Trap {
             cycles: self.cycles,
             longest_cycles: self.longest_cycles,
             instructions: Some(self.instructions),
+            tail_chained: None,
         }
     }
 }

@@ -60,12 +60,6 @@ pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, Ru
 
 /// Refuses what this board does not support.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
-    if spec.front.is_some() {
-        return Err(RunError::Spec(
-            "the board soc has no second chip in front: its limiter is in silicon, and an ideal one is a hardware limit"
-                .to_owned(),
-        ));
-    }
     if spec.trace {
         return Err(RunError::Spec(
             "the board soc records no trace: watch variables and places in the code".to_owned(),

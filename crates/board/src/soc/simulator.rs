@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::answer::SimulatorResult;
+use crate::built::{NotBuilt, build};
 
 /// The environment variable that names the program, in place of building it.
 const VARIABLE: &str = "WEIR_SOC";
@@ -91,30 +92,13 @@ impl Simulator {
         if let Some(program) = std::env::var_os(VARIABLE).filter(|program| !program.is_empty()) {
             return Ok(Self::at(program));
         }
-        let script = from
-            .ancestors()
-            .map(|folder| folder.join(BUILD))
-            .find(|script| script.is_file())
-            .ok_or_else(|| SimulatorError::NoSource {
+        let program = build(from, BUILD).map_err(|error| match error {
+            NotBuilt::NoScript => SimulatorError::NoSource {
                 from: from.to_owned(),
-            })?;
-        let failed = |what: String| SimulatorError::Build {
-            script: script.clone(),
-            what,
-        };
-        let built = Command::new(&script)
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .map_err(|error| failed(format!("does not start: {error}")))?;
-        if !built.status.success() {
-            return Err(failed(format!("ended with {}", built.status)));
-        }
-        let said = String::from_utf8_lossy(&built.stdout);
-        match said.trim_end().rsplit('\n').next() {
-            Some(path) if !path.is_empty() => Ok(Self::at(path)),
-            _ => Err(failed("says no path".to_owned())),
-        }
+            },
+            NotBuilt::Failed { script, what } => SimulatorError::Build { script, what },
+        })?;
+        Ok(Self::at(program))
     }
 
     /// Runs the program with these arguments and parses its answer.

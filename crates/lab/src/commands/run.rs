@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab run`: any firmware on an emulated board, under a flood.
 use std::io::IsTerminal;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration as WallTime;
 
@@ -15,8 +16,9 @@ use weir_board::board::EmulatedBoard;
 use weir_board::chip::ATMEGA128;
 use weir_board::elf::{self, Image};
 use weir_board::line::Line;
+use weir_board::mps2::Frames;
 use weir_board::run::{
-    FrontController, HardwareLimit, LineStimulus, RunError, RunResult, RunSpec, run, run_with,
+    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, run, run_with,
 };
 
 mod table;
@@ -29,7 +31,7 @@ pub struct Args {
     #[arg(value_hint = ValueHint::FilePath)]
     firmware: PathBuf,
 
-    /// The board: atmega128 or soc
+    /// The board: atmega128, soc or mps2-an385
     #[arg(long, default_value = "atmega128", long_help = BOARD_HELP)]
     board: String,
 
@@ -57,6 +59,14 @@ pub struct Args {
     #[arg(long, value_name = "LINE=RATE")]
     hardware_limit: Vec<String>,
 
+    /// Bytes of each frame of a flood of ETH, without its checksum: 60 to 1514
+    #[arg(long, value_name = "BYTES", default_value_t = Frames::default().bytes)]
+    frame_bytes: usize,
+
+    /// The address that the frames of a flood of ETH are for
+    #[arg(long, value_name = "ADDRESS", default_value_t = Frames::default().to, long_help = FRAME_HELP)]
+    frame_to: Ipv4Addr,
+
     /// Put a second chip with this firmware between the flood and a line
     #[arg(long, value_name = "FIRMWARE[:in=LINE][:out=PIN][:to=LINE]", long_help = FRONT_HELP)]
     front: Option<String>,
@@ -72,13 +82,17 @@ The board
   atmega128   an AVR microcontroller with the lines INT0 to INT7, emulated in this program
   soc         a RISC-V (RV32I) at 4 MHz with the lines INT0 to INT7, which pass through weir_limit \
 in silicon; simulated cycle by cycle by a program that boards/soc/build.sh makes, or that the \
-variable WEIR_SOC names";
+variable WEIR_SOC names
+  mps2-an385  a Cortex-M3 at 125 MHz (8 ns for each instruction) with the lines IRQ0 to IRQ31 of \
+its interrupt controller and ETH, an Ethernet controller (LAN9118); emulated by qemu-system-arm, \
+with a plugin beside this program, or that the variable WEIR_PEER names";
 
 const CLOCK_HELP: &str = "\
 The board's clock
 
 If it is not given, the board has the clock that the firmware was compiled for: with ports/avr the \
-ELF file says it (F_CPU). The board soc has 4 MHz then, which its firmware can read.";
+ELF file says it (F_CPU). The board soc has 4 MHz then, which its firmware can read. The board \
+mps2-an385 always has 125 MHz.";
 
 const FLOOD_HELP: &str = "\
 Request interrupts on a line; may be repeated for other lines
@@ -90,8 +104,15 @@ Request interrupts on a line; may be repeated for other lines
   INT0=level:low=100us:high=1ms            the pin itself: low, then high
   INT0=trace:file.csv                      recorded: a column time_us or cycle
 
-Lines are INT0 to INT7. A request is the begin of a pulse of at most 8 cycles; its edge has the \
-direction that the firmware has chosen for the line (soc: it rises).";
+Lines are INT0 to INT7; on mps2-an385 IRQ0 to IRQ31, and ETH for frames. A request is the begin of \
+a pulse of at most 8 cycles; its edge has the direction that the firmware has chosen for the line \
+(soc and mps2-an385: it rises; there the pulse is over before the next instruction).";
+
+const FRAME_HELP: &str = "\
+The address that the frames of a flood of ETH are for
+
+They are echo requests (ping) to this address and to the hardware address that QEMU gives to the \
+board, 52:54:00:12:34:56. Only the board mps2-an385 has this.";
 
 const FRONT_HELP: &str = "\
 Put a second chip with this firmware between the flood and a line
@@ -106,7 +127,9 @@ Examples:
   weir-lab run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
   weir-lab run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
   weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0
-  weir-lab run app.elf --board soc --flood INT0=20kHz --clock 50MHz --for 100ms";
+  weir-lab run app.elf --board soc --flood INT0=20kHz --clock 50MHz --for 100ms
+  weir-lab run app.elf --board mps2-an385 --flood IRQ20=poisson:20kHz:seed=1
+  weir-lab run app.elf --board mps2-an385 --flood ETH=bursts:100:gap=10us:period=10ms";
 
 /// Runs longer than this get a progress bar.
 const SILENT: WallTime = WallTime::from_secs(2);
@@ -152,12 +175,16 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
     };
     let here = std::env::current_dir().unwrap_or_default();
     Ok(RunSpec {
-        target: target(&here, board).map_err(RunError::from)?,
+        target: target(&here, board)?,
         elf: arguments.firmware.clone(),
         clock_hz,
         warmup_cycles: in_cycles("warmup", arguments.warmup)?,
         cycles: in_cycles("for", arguments.run_for)?,
         floods,
+        frames: Frames {
+            bytes: arguments.frame_bytes,
+            to: arguments.frame_to,
+        },
         hardware_limits,
         front: front.map_err(|message| miette!("--front: {message}"))?,
         counters: arguments.counter.clone(),
@@ -170,7 +197,7 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
 /// would be wrong by as much.
 fn clock(arguments: &Args, board: EmulatedBoard) -> miette::Result<u64> {
     let stated = arguments.clock.map(Rate::whole_hertz);
-    if board == EmulatedBoard::Soc {
+    if board != EmulatedBoard::Atmega128 {
         return Ok(stated.unwrap_or(board.clock_hz()));
     }
     let firmware = &arguments.firmware;
@@ -256,8 +283,8 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
 
 fn run_showing_progress(spec: &RunSpec) -> miette::Result<RunResult> {
     let all = spec.cycles.saturating_add(spec.warmup_cycles);
-    if spec.target.board() == EmulatedBoard::Soc {
-        // The simulator's process reports no progress; the spinner is visible only on a terminal.
+    if spec.target.board() != EmulatedBoard::Atmega128 {
+        // The emulator's process reports no progress; the spinner is visible only on a terminal.
         let spinner = ProgressBar::new_spinner().with_message("simulating");
         spinner.enable_steady_tick(WallTime::from_millis(200));
         let result = run(spec);

@@ -15,8 +15,9 @@ use weir_board::chip::ATMEGA128;
 use weir_board::elf::Image;
 use weir_board::firmware::Firmware;
 use weir_board::line::Line;
-use weir_board::run::{LineStimulus, RunResult, RunSpec, Stimulus, Target};
-use weir_board::soc::{Simulator, SimulatorError};
+use weir_board::mps2::{Frames, Qemu};
+use weir_board::run::{LineStimulus, RunError, RunResult, RunSpec, Stimulus, Target};
+use weir_board::soc::Simulator;
 
 /// The variable that counts turns of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";
@@ -48,7 +49,7 @@ impl<'a> Bench<'a> {
             clock_hz,
             warmup_cycles: cycles(run.warmup.0, clock_hz)?,
             length_cycles: cycles(run.length.0, clock_hz)?,
-            target: target(&place.path(""), setup.board)?,
+            target: target(&place.path(""), setup.board).map_err(Box::new)?,
             workspace: Temporary::folder("weir-").map_err(ExperimentError::Workspace)?,
             elves: BTreeMap::new(),
         };
@@ -124,6 +125,7 @@ impl<'a> Bench<'a> {
             warmup_cycles: self.warmup_cycles,
             cycles: self.length_cycles,
             floods: Vec::new(),
+            frames: Frames::default(),
             hardware_limits: Vec::new(),
             front: None,
             counters: vec![PROGRESS.to_owned(), HANDLED.to_owned()],
@@ -138,12 +140,13 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// The emulator or simulator of a board. The simulator of soc is searched for in the clone of Weir
-/// around `here`, and is built if necessary.
-pub(crate) fn target(here: &Path, board: EmulatedBoard) -> Result<Target, SimulatorError> {
+/// The emulator or simulator of a board. The simulator of soc and the plugin of mps2-an385 are
+/// searched for in the clone of Weir around `here`, too, and are built if necessary.
+pub(crate) fn target(here: &Path, board: EmulatedBoard) -> Result<Target, RunError> {
     Ok(match board {
         EmulatedBoard::Atmega128 => Target::Atmega128,
         EmulatedBoard::Soc => Target::Soc(Simulator::find(here)?),
+        EmulatedBoard::Mps2An385 => Target::Mps2An385(Qemu::find(here)?),
     })
 }
 

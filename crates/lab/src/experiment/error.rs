@@ -8,7 +8,6 @@ use miette::{NamedSource, SourceSpan};
 
 use weir_board::firmware::FirmwareError;
 use weir_board::run::RunError;
-use weir_board::soc::SimulatorError;
 
 /// Why an experiment could not be carried out.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
@@ -96,10 +95,10 @@ pub enum ExperimentError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Firmware(#[from] FirmwareError),
-    /// The simulator of the board is missing or fails.
+    /// The emulator or the simulator of the board is missing.
     #[error(transparent)]
     #[diagnostic(transparent)]
-    Simulator(#[from] SimulatorError),
+    Target(#[from] Box<RunError>),
     /// A run failed.
     #[error("`{firmware}` cannot be run: {cause}")]
     Run {

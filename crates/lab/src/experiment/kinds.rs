@@ -5,6 +5,7 @@ mod bounds;
 mod constants;
 mod firmware;
 mod linux;
+mod node;
 mod simulation;
 
 use super::kind::KindEntry;
@@ -17,4 +18,5 @@ pub(super) const KINDS: &[KindEntry] = &[
     simulation::KIND,
     area::KIND,
     linux::KIND,
+    node::KIND,
 ];

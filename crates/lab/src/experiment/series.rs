@@ -109,10 +109,12 @@ enum Over {
     Spread,
     /// The sum of all values at any point with any seed.
     Sum,
+    /// The part of the means' variance that the best straight line over x explains: R².
+    Linear,
 }
 
 impl Over {
-    const ALL: [(&'static str, Self); 7] = [
+    const ALL: [(&'static str, Self); 8] = [
         ("max", Self::Max),
         ("min", Self::Min),
         ("first", Self::First),
@@ -120,6 +122,7 @@ impl Over {
         ("argmin", Self::ArgMin),
         ("spread", Self::Spread),
         ("sum", Self::Sum),
+        ("linear", Self::Linear),
     ];
 
     fn of(self, points: &[SeriesPoint]) -> Option<f64> {
@@ -138,8 +141,29 @@ impl Over {
                 .map(SeriesPoint::spread)
                 .reduce(worst(f64::max)),
             Self::Sum => all.reduce(|a, b| a + b),
+            Self::Linear => linear(points),
         }
     }
+}
+
+/// R² of the best straight line through the means; none below three points, through which a line
+/// says nothing.
+#[expect(clippy::cast_precision_loss, reason = "a handful of points")]
+fn linear(points: &[SeriesPoint]) -> Option<f64> {
+    if points.len() < 3 {
+        return None;
+    }
+    let count = points.len() as f64;
+    let mean_x = points.iter().map(|point| point.x).sum::<f64>() / count;
+    let mean_y = points.iter().map(SeriesPoint::mean).sum::<f64>() / count;
+    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
+    for point in points {
+        let (x, y) = (point.x - mean_x, point.mean() - mean_y);
+        xx += x * x;
+        xy += x * y;
+        yy += y * y;
+    }
+    Some(xy * xy / (xx * yy))
 }
 
 /// Chooses one of two values, and passes NaN on.

@@ -11,6 +11,7 @@ use weir_report::terminal::width;
 
 use weir_board::board::EmulatedBoard;
 use weir_board::run::{RunResult, RunSpec};
+use weir_target::ExceptionCosts;
 
 /// Tables that fit the terminal; without colours and emphasis if the output is no terminal.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {
@@ -49,6 +50,9 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
         );
     }
     let _ = writeln!(text, "\n{}", shares(spec, result));
+    if let Some(costs) = spec.target.board().board().exception_costs() {
+        let _ = writeln!(text, "{}", note(costs, result));
+    }
     if result.wakeups > 0 {
         let _ = writeln!(text, "woken from sleep {}", plural(result.wakeups, "time"));
     }
@@ -71,6 +75,22 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     }
     if let Some(code) = result.exit {
         let _ = writeln!(text, "\nthe firmware ended the run with {code}");
+    }
+    text
+}
+
+/// What the shares contain that the emulator does not count.
+fn note(costs: ExceptionCosts, result: &RunResult) -> String {
+    let mut text = format!(
+        "an instruction counts as a cycle; {} for each exception's entry and {} for its return,\n\
+         or {} if it follows another, are added: the emulator does not count them",
+        plural(costs.entry_cycles, "cycle"),
+        costs.exit_cycles,
+        costs.tail_chain_cycles,
+    );
+    let handlers: u64 = result.vectors.iter().map(|used| used.cycles).sum();
+    if handlers > result.cycles {
+        text += "\nthat is more than the processor has: a real one could not serve all of them";
     }
     text
 }
@@ -186,6 +206,9 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
             if let Some(instructions) = vector.instructions {
                 entry["instructions"] = json!(instructions);
             }
+            if let Some(tail_chained) = vector.tail_chained {
+                entry["tail_chained"] = json!(tail_chained);
+            }
             entry
         })
         .collect();
@@ -224,9 +247,11 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "counters": counters,
     });
     // Only some boards have a serial port and can end a run themselves.
-    if spec.target.board() == EmulatedBoard::Soc {
+    if spec.target.board() != EmulatedBoard::Atmega128 {
         all["serial"] = json!(result.said);
         all["exit"] = json!(result.exit);
+    }
+    if spec.target.board() == EmulatedBoard::Soc {
         all["bus_errors"] = json!(result.bus_errors);
     }
     all
@@ -281,6 +306,7 @@ mod tests {
             cycles: 1_000_000,
             longest_cycles: 4_000_000_000,
             instructions: None,
+            tail_chained: None,
         };
         let result = RunResult {
             cycles: 4_000_000,

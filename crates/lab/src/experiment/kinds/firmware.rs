@@ -29,7 +29,8 @@ use weir_board::line::Line;
 use weir_board::run::{FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus};
 use weir_board::stimulus::arrivals;
 
-pub(super) const KIND: KindEntry = KindEntry::of::<Firmware>("firmware").on(&EmulatedBoard::ALL);
+pub(super) const KIND: KindEntry =
+    KindEntry::of::<Firmware>("firmware").on(&[EmulatedBoard::Atmega128, EmulatedBoard::Soc]);
 
 /// The pin on which the program of the second microcontroller puts its requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Experiments on a node with a real-time operating system and a TCP/IP stack
+//! (experiments/behnke2021/node), on an emulated Cortex-M3 whose packets come in virtual time.
+//!
+//! Every variant is an option of one firmware. The same run gives the same numbers, however busy
+//! the host is; results vary only with the seed of a run's packets.
+mod spec;
+mod values;
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use toml::Spanned;
+use weir_report::{Temporary, give_way_to_interruption};
+
+use crate::experiment::batch::carry_out;
+use crate::experiment::error::ExperimentError;
+use crate::experiment::findings::Measurements;
+use crate::experiment::kind::{Ids, Kind, KindEntry};
+use crate::experiment::place::Checkout;
+use crate::experiment::series;
+use crate::experiment::series::{RunKey, SeriesPlan, Values};
+use crate::experiment::setup::{CurveSpec, Setup};
+use spec::{Node, NodeVariant, Packets};
+
+pub(super) const KIND: KindEntry = KindEntry::of::<Node>("node");
+
+/// The script that runs the node, from the repository's root.
+const RUN: &str = "experiments/behnke2021/node/run.sh";
+/// The peer's clock, whose nanoseconds patterns are checked with.
+const CLOCK_HZ: u64 = 1_000_000_000;
+/// The address that the node is given.
+const ADDRESS: &str = "10.0.0.2";
+/// The node's line for simulated packets.
+const PIN: u16 = 16;
+/// The time at which the peer gives up: the node's own end is sooner.
+const END: &str = "300s";
+
+impl Kind for Node {
+    fn remark(&self) -> Option<&'static str> {
+        Some("FreeRTOS and lwIP on an emulated Cortex-M3")
+    }
+
+    fn known(&self, _: &Setup) -> Ids {
+        series::known(&self.series())
+    }
+
+    fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
+        let of = |variant: &NodeVariant| CurveSpec {
+            of: Spanned::new(
+                series.span(),
+                format!("{}.{}", variant.id, series.get_ref()),
+            ),
+            label: variant.label.clone(),
+            colour: variant.colour,
+            stroke: variant.stroke,
+        };
+        self.variant.iter().map(of).collect()
+    }
+
+    fn shorten(&mut self) -> bool {
+        let Some(quick) = self.quick.clone() else {
+            return false;
+        };
+        self.x.values = quick.values;
+        self.seeds = quick.seeds;
+        self.windows = quick.windows;
+        true
+    }
+
+    fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
+        let plan = SeriesPlan {
+            x: self.x.clone(),
+            seeds: self.seeds.clone(),
+            series: self.series(),
+            variants: self.variant.iter().map(|of| of.id.clone()).collect(),
+            constants: Values::new(),
+        };
+        plan.check(|name| values::is_known(self.windows, name))?;
+        let mut runs = Vec::new();
+        for variant in &self.variant {
+            for (key, x) in plan.runs_of(&variant.id) {
+                let job = self.job(variant, x, key.seed).map_err(|what| {
+                    ExperimentError::Evaluation(format!(
+                        "the variant `{}` at x = {x}: {what}",
+                        variant.id
+                    ))
+                })?;
+                runs.push((key, job));
+            }
+        }
+        let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job)| {
+            let answer = run(place, &job)?;
+            let values = values::values(&answer).map_err(|what| {
+                ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
+            })?;
+            Ok((key, values))
+        })?;
+        plan.measure(&results)
+    }
+}
+
+/// A run of the node, before it starts.
+struct NodeJob {
+    /// The peer's plan.
+    plan: Value,
+    /// The node's options.
+    options: Vec<String>,
+}
+
+impl Node {
+    fn job(&self, variant: &NodeVariant, x: f64, seed: u64) -> Result<NodeJob, String> {
+        let mut plan = json!({ "end": END });
+        // Patterns that depend on x stand for no packets at x = 0.
+        if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
+            let pattern = variant.pattern.at(x)?;
+            let (from, until) = (&variant.from, variant.until.as_deref().unwrap_or(END));
+            match &variant.packets {
+                Packets::Simulated => {
+                    plan["pins"] =
+                        json!([{ "irq": PIN, "pattern": pattern, "seed": seed, "begin": from }]);
+                }
+                Packets::Udp { port, length } => {
+                    plan["flood"] = json!({
+                        "pattern": pattern, "seed": seed, "begin": from, "end": until,
+                        "frames": { "udp": port }, "length": length,
+                    });
+                }
+            }
+        }
+        let mut options = vec![
+            format!("address={ADDRESS}"),
+            format!("windows={}", self.windows),
+        ];
+        if matches!(variant.packets, Packets::Simulated) {
+            options.push("packets=simulated".to_owned());
+        }
+        let words = [&self.options, &variant.options];
+        options.extend(
+            words
+                .iter()
+                .flat_map(|words| words.split_whitespace().map(str::to_owned)),
+        );
+        Ok(NodeJob { plan, options })
+    }
+}
+
+/// Runs the node, and returns what it and the peer have counted.
+fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
+    let failed = |what: String| ExperimentError::Flow {
+        program: RUN.to_owned(),
+        what,
+    };
+    let workspace = Temporary::folder("weir-node-").map_err(ExperimentError::Workspace)?;
+    let plan = workspace.path().join("plan");
+    std::fs::write(&plan, job.plan.to_string()).map_err(ExperimentError::Workspace)?;
+    let output = Command::new(place.path(RUN))
+        .arg(&plan)
+        .args(&job.options)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    // A node that has failed says how: that is a result, too.
+    if !output.status.success() && output.stdout.is_empty() {
+        give_way_to_interruption();
+        return Err(failed(format!("failed ({})", output.status)));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| failed(format!("left output that is no JSON: {error}")))
+}

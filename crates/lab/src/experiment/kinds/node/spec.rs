@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tables of an experiment on the node, in its file.
+use serde::Deserialize;
+use weir_report::{Colour, Stroke};
+
+use crate::experiment::series::formula::Template;
+use crate::experiment::series::{Axis, SeriesSpec, of_variants};
+use crate::experiment::setup::Name;
+
+/// The table `[node]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Node {
+    /// The options of all variants, as experiments/behnke2021/node takes them.
+    #[serde(default)]
+    pub options: String,
+    /// The number of windows of one second that are counted, from one second on.
+    pub windows: u32,
+    /// The seeds of the packets; every point is run with each.
+    pub seeds: Vec<u64>,
+    /// The part that `--quick` runs in place of all points, seeds and windows.
+    pub quick: Option<QuickSpec>,
+    /// The axis of the points.
+    pub x: Axis,
+    /// The ways to run the node.
+    pub variant: Vec<NodeVariant>,
+    /// The series, over the names that [`super::values`] lists; see [`Self::series`].
+    #[serde(rename = "series")]
+    written_series: Vec<SeriesSpec>,
+}
+
+/// A part of the runs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuickSpec {
+    pub values: Vec<f64>,
+    pub seeds: Vec<u64>,
+    pub windows: u32,
+}
+
+/// A way to run the node.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeVariant {
+    /// The prefix of the names of the values of the variant's runs.
+    pub id: String,
+    /// The variant's options, after those of all variants.
+    #[serde(default)]
+    pub options: String,
+    /// What arrives.
+    pub packets: Packets,
+    /// When it arrives; if the pattern depends on x, nothing does at x = 0.
+    pub pattern: Template,
+    /// The time from which the pattern counts.
+    #[serde(default = "from")]
+    pub from: String,
+    /// The time from which no frame arrives any more; never, if it is not set.
+    pub until: Option<String>,
+    /// The label of the variant's curves.
+    pub label: String,
+    /// The colour of the variant's curves.
+    pub colour: Colour,
+    /// The stroke of the variant's curves.
+    #[serde(default)]
+    pub stroke: Stroke,
+}
+
+/// Packets begin shortly before the first window, so that it has as many as the others.
+fn from() -> String {
+    "900ms".to_owned()
+}
+
+/// What arrives at the node.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum Packets {
+    /// Edges of the pin that takes the card's place.
+    Simulated,
+    /// Datagrams to a port, in frames of this length.
+    Udp {
+        port: u16,
+        #[serde(default = "length")]
+        length: u16,
+    },
+}
+
+fn length() -> u16 {
+    60
+}
+
+impl Node {
+    /// The series; those with VARIANT in their id once per variant.
+    pub fn series(&self) -> Vec<SeriesSpec> {
+        let names = self.variant.iter().map(|of| Name::plain(&of.id));
+        of_variants(&self.written_series, &names.collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The values that were counted in a run, by name.
+//!
+//! - what the node has counted in all windows: `steps`, `jobs`, `interrupts` and the others of
+//!   [`SUMS`]
+//! - `seconds`: the windows' length
+//! - `late`: how much later the task got in a second, in percent of it; 100 if no job ended in the
+//!   last window
+//! - `windows.N.…`: the counts of window N, from 0 on
+//! - `sent`, `lost`: frames that came to the card, and those that it had no room for
+//! - `failed`: 1 if the node ended by a failure of its own
+use serde_json::Value;
+
+use crate::experiment::series::Values;
+use crate::experiment::series::formula::number;
+
+/// The counts of a window.
+const SUMS: [&str; 11] = [
+    "interrupts",
+    "frames",
+    "broken",
+    "no_buffer",
+    "no_room",
+    "served",
+    "steps",
+    "jobs",
+    "late_jobs",
+    "lateness_sum",
+    "busy_interrupts",
+];
+const OTHERS: [&str; 5] = ["seconds", "late", "sent", "lost", "failed"];
+
+/// Checks that a run has a value of this name.
+pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
+    let of_window = name.strip_prefix("windows.").and_then(|rest| {
+        let (window, what) = rest.split_once('.')?;
+        let is_there = window.parse::<u32>().is_ok_and(|window| window < windows);
+        Some(is_there && SUMS.contains(&what))
+    });
+    if of_window.unwrap_or_else(|| SUMS.contains(&name) || OTHERS.contains(&name)) {
+        return Ok(());
+    }
+    Err(format!(
+        "a run has no value `{name}`; it has {}, {}, and these counts of each of its {windows} windows as windows.0.steps",
+        OTHERS.join(", "),
+        SUMS.join(", ")
+    ))
+}
+
+/// The values of a run whose output is `answer`.
+pub(super) fn values(answer: &Value) -> Result<Values, String> {
+    let node = &answer["node"];
+    let windows = node["windows"].as_array().map_or(&[][..], Vec::as_slice);
+    let clock_hz = count(node, "clock_hz")?;
+    let mut values = Values::new();
+    for name in SUMS {
+        let mut sum = 0.0;
+        for (index, window) in windows.iter().enumerate() {
+            let one = count(window, name)?;
+            values.insert(format!("windows.{index}.{name}"), number(one));
+            sum += one;
+        }
+        values.insert(name.to_owned(), number(sum));
+    }
+    let mut ticks = 0.0;
+    for window in windows {
+        ticks += count(window, "ticks")?;
+    }
+    values.insert("seconds".to_owned(), number(ticks / clock_hz));
+    values.insert("late".to_owned(), number(late(windows)?));
+    let flood = &answer["peer"]["flood"];
+    for name in ["sent", "lost"] {
+        // Without a flood there is no count.
+        values.insert(name.to_owned(), number(flood[name].as_f64().unwrap_or(0.0)));
+    }
+    let failed = f64::from(u8::from(node.get("failed").is_some()));
+    values.insert("failed".to_owned(), number(failed));
+    Ok(values)
+}
+
+fn count(of: &Value, name: &str) -> Result<f64, String> {
+    of[name]
+        .as_f64()
+        .ok_or_else(|| format!("the node prints no number `{name}`"))
+}
+
+/// The growth of the lateness from the end of the first window to that of the last one, over the
+/// time between the ends of the jobs that ended last in each, in percent.
+fn late(windows: &[Value]) -> Result<f64, String> {
+    let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
+        return Ok(0.0);
+    };
+    if count(last, "jobs")? == 0.0 {
+        return Ok(100.0);
+    }
+    // A task that is in time is not the less late the sooner it ends.
+    let lateness = |of| count(of, "lateness").map(|ticks| ticks.max(0.0));
+    let between = count(last, "ended_at")? - count(first, "ended_at")?;
+    if between <= 0.0 {
+        return Ok(0.0);
+    }
+    Ok(100.0 * (lateness(last)? - lateness(first)?) / between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn window(jobs: u32, lateness: i32, ended_at: u32) -> Value {
+        let mut window =
+            json!({"ticks": 1000, "jobs": jobs, "lateness": lateness, "ended_at": ended_at});
+        for name in SUMS {
+            if window.get(name).is_none() {
+                window[name] = json!(7);
+            }
+        }
+        window
+    }
+
+    fn of(windows: &[Value]) -> Values {
+        let answer = json!({"node": {"clock_hz": 1000, "windows": windows}, "peer": {"flood": {"sent": 9, "lost": 2}}});
+        values(&answer).unwrap()
+    }
+
+    #[test]
+    fn lateness_is_a_slope_of_what_is_late() {
+        let late = |windows: &[Value]| of(windows)["late"].as_number().unwrap();
+        let grows = [
+            window(4, 100, 900),
+            window(3, 500, 1900),
+            window(2, 700, 2900),
+        ];
+        assert!((late(&grows) - 30.0).abs() < 1e-9);
+        assert!(late(&[window(5, -300, 900), window(5, -100, 1900)]).abs() < 1e-9);
+        assert!((late(&[window(5, 1, 900), window(0, 1, 900)]) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn counts_are_added_and_those_of_windows_kept() {
+        let values = of(&[window(4, 0, 900), window(3, 0, 1900)]);
+        let value = |name: &str| values[name].as_number().unwrap();
+        assert_eq!(
+            (value("jobs"), value("steps"), value("windows.1.jobs")),
+            (7.0, 14.0, 3.0)
+        );
+        assert_eq!(
+            (
+                value("seconds"),
+                value("sent"),
+                value("lost"),
+                value("failed")
+            ),
+            (2.0, 9.0, 2.0, 0.0)
+        );
+        for name in values.keys() {
+            is_known(2, name).unwrap();
+        }
+        for name in ["windows.2.steps", "windows.0.ticks", "stesp"] {
+            assert!(is_known(2, name).unwrap_err().contains(name));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let without = json!({"node": {"clock_hz": 1000, "windows": [{"ticks": 1}]}});
+        assert!(values(&without).unwrap_err().contains("interrupts"));
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The frames of a flood, ready-made.
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use serde::Deserialize;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr,
+    IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr,
+};
+
+use crate::cable::LEAST;
+use crate::plan::{FloodPlan, HEADERS, LONGEST, Plan, PlanError};
+use crate::station;
+
+/// The identifier of the flood's echo requests.
+pub(crate) const IDENTIFIER: u16 = 0xf100;
+/// The port that a flood's datagrams come from.
+const SOURCE_PORT: u16 = 40_000;
+/// Bytes of Ethernet's header. What is shorter is no frame, also for QEMU's cards.
+const ETHERNET: usize = 14;
+/// Bytes of the longest frame that QEMU's LAN9118 hands to the guest.
+const OVERSIZE: usize = 2047;
+/// The port of those that are to be broken.
+const DISCARD: u16 = 9;
+/// A malformed frame differs from a whole one in this many bytes, at most.
+const MOST_WRONG: usize = 8;
+
+/// What a flood's frames are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameKind {
+    /// Echo requests, whose answers are counted.
+    #[default]
+    Echo,
+    /// Datagrams to a port.
+    Udp(u16),
+    /// Datagrams with some bytes behind the addresses replaced by random ones.
+    Malformed,
+    /// Datagrams that end before what their headers promise.
+    Truncated,
+    /// Datagrams longer than Ethernet allows.
+    Oversized,
+}
+
+impl FrameKind {
+    /// The least and the greatest length, and that of a plan which has none.
+    fn lengths(self) -> (usize, usize, usize) {
+        match self {
+            Self::Echo | Self::Udp(_) | Self::Malformed => (LEAST, LONGEST, LEAST),
+            Self::Truncated => (ETHERNET, LEAST - 1, ETHERNET + 16),
+            Self::Oversized => (LONGEST + 1, OVERSIZE, LONGEST + 86),
+        }
+    }
+
+    /// The length that a plan asks for.
+    pub(crate) fn length(self, flood: &FloodPlan) -> Result<usize, PlanError> {
+        let (least, most, usual) = self.lengths();
+        let length = flood.length.unwrap_or(usual);
+        if (least..=most).contains(&length) {
+            Ok(length)
+        } else {
+            Err(PlanError::Length(least, most, length))
+        }
+    }
+}
+
+/// Makes a flood's frames, one after the other.
+pub(crate) struct Frames {
+    kind: FrameKind,
+    whole: Vec<u8>,
+    frame: Vec<u8>,
+    random: ChaCha8Rng,
+}
+
+impl Frames {
+    pub(crate) fn new(plan: &Plan, flood: &FloodPlan) -> Result<Self, PlanError> {
+        let length = flood.frames.length(flood)?;
+        let mut whole = match flood.frames {
+            FrameKind::Echo => echo(plan, length),
+            FrameKind::Udp(port) => datagram(plan, length, port),
+            _ => datagram(plan, length.max(LEAST), DISCARD),
+        };
+        whole.truncate(length);
+        Ok(Self {
+            kind: flood.frames,
+            frame: whole.clone(),
+            whole,
+            random: ChaCha8Rng::seed_from_u64(flood.seed),
+        })
+    }
+
+    /// The next frame. Echo requests get the sequence number.
+    pub(crate) fn next(&mut self, sequence: u16) -> &[u8] {
+        match self.kind {
+            FrameKind::Echo => {
+                let mut packet = Icmpv4Packet::new_unchecked(&mut self.frame[HEADERS - 8..]);
+                packet.set_echo_seq_no(sequence);
+                packet.fill_checksum();
+            }
+            FrameKind::Malformed => {
+                self.frame.copy_from_slice(&self.whole);
+                for _ in 0..self.random.random_range(1..=MOST_WRONG) {
+                    let at = self.random.random_range(ETHERNET - 2..self.frame.len());
+                    self.frame[at] = self.random.random();
+                }
+            }
+            FrameKind::Udp(_) | FrameKind::Truncated | FrameKind::Oversized => {}
+        }
+        &self.frame
+    }
+}
+
+/// A frame of `length` bytes to the guest with the given protocol, and where its payload is to be.
+fn ipv4(plan: &Plan, length: usize, protocol: IpProtocol, emit: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    let mut ethernet = EthernetFrame::new_unchecked(&mut bytes);
+    EthernetRepr {
+        src_addr: EthernetAddress(station::ETHERNET),
+        dst_addr: EthernetAddress(plan.guest_ethernet),
+        ethertype: EthernetProtocol::Ipv4,
+    }
+    .emit(&mut ethernet);
+    let mut packet = Ipv4Packet::new_unchecked(ethernet.payload_mut());
+    Ipv4Repr {
+        src_addr: plan.address,
+        dst_addr: plan.guest,
+        next_header: protocol,
+        payload_len: length - ETHERNET - 20,
+        hop_limit: 64,
+    }
+    .emit(&mut packet, &ChecksumCapabilities::default());
+    emit(packet.payload_mut());
+    bytes
+}
+
+/// An echo request whose checksum is yet to be filled in.
+fn echo(plan: &Plan, length: usize) -> Vec<u8> {
+    let data = vec![0; length - HEADERS];
+    ipv4(plan, length, IpProtocol::Icmp, |payload| {
+        Icmpv4Repr::EchoRequest {
+            ident: IDENTIFIER,
+            seq_no: 0,
+            data: &data,
+        }
+        .emit(
+            &mut Icmpv4Packet::new_unchecked(payload),
+            &ChecksumCapabilities::default(),
+        );
+    })
+}
+
+fn datagram(plan: &Plan, length: usize, port: u16) -> Vec<u8> {
+    let (source, destination) = (plan.address.into(), plan.guest.into());
+    ipv4(plan, length, IpProtocol::Udp, |payload| {
+        UdpRepr {
+            src_port: SOURCE_PORT,
+            dst_port: port,
+        }
+        .emit(
+            &mut UdpPacket::new_unchecked(payload),
+            &source,
+            &destination,
+            length - HEADERS,
+            |data| data.fill(0),
+            &ChecksumCapabilities::default(),
+        );
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(rest: &str) -> Result<Frames, PlanError> {
+        let plan = Plan::parse(&format!(
+            r#"{{"end": "1s", "flood": {{"pattern": "1kHz", "begin": "1ms", "end": "2ms", {rest}}}}}"#
+        ))?;
+        Frames::new(&plan, plan.flood.as_ref().unwrap())
+    }
+
+    #[test]
+    fn a_datagram_is_whole() {
+        let mut frames = frames(r#""frames": {"udp": 5000}, "length": 120"#).unwrap();
+        let ethernet = EthernetFrame::new_checked(frames.next(7)).unwrap();
+        let ipv4 = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+        assert!(ipv4.verify_checksum());
+        let udp = UdpPacket::new_checked(ipv4.payload()).unwrap();
+        assert!(udp.verify_checksum(&ipv4.src_addr().into(), &ipv4.dst_addr().into()));
+        assert_eq!((udp.dst_port(), udp.payload().len()), (5000, 120 - HEADERS));
+    }
+
+    #[test]
+    fn broken_frames_are_broken_in_their_way() {
+        let mut short = frames(r#""frames": "truncated""#).unwrap();
+        let bytes = short.next(0);
+        assert_eq!(bytes.len(), 30);
+        assert!(Ipv4Packet::new_checked(&bytes[ETHERNET..]).is_err());
+        assert_eq!(
+            frames(r#""frames": "oversized""#).unwrap().next(0).len(),
+            1600
+        );
+        let mut wrong = frames(r#""frames": "malformed""#).unwrap();
+        let whole = wrong.whole.clone();
+        let differ = (0..100).filter(|_| wrong.next(0) != whole).count();
+        assert!(differ > 95, "{differ}");
+        assert!((0..100).all(|_| wrong.next(0)[..12] == whole[..12]));
+    }
+
+    #[test]
+    fn other_lengths_are_refused() {
+        for (rest, reason) in [
+            (r#""length": 59"#, "from 60 to 1514 bytes, not 59"),
+            (
+                r#""frames": "truncated", "length": 60"#,
+                "from 14 to 59 bytes, not 60",
+            ),
+            (
+                r#""frames": "oversized", "length": 2048"#,
+                "from 1515 to 2047 bytes, not 2048",
+            ),
+            (r#""frames": "odd""#, "unknown variant `odd`"),
+        ] {
+            let message = frames(rest).err().unwrap().to_string();
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which exception each of the guest's instructions was executed in.
+//!
+//! A Cortex-M changes its exception between two instructions only, and an emulator that works in
+//! blocks of instructions between two blocks only. So it is enough to look at the processor where
+//! a block begins: at its exception number (IPSR), and where that changed, or may hide a change, at
+//! its stack pointer and its link register (ARMv7-M Architecture Reference Manual, B1.5).
+use std::collections::BTreeMap;
+
+use crate::report::{ExceptionReport, ProfileReport};
+
+/// The processor where a block of instructions begins.
+pub trait Processor {
+    /// The number of the current exception (IPSR); 0 in a thread.
+    fn exception(&self) -> u16;
+    /// The stack pointer.
+    fn stack(&self) -> u32;
+    /// The link register.
+    fn link(&self) -> u32;
+}
+
+/// How a block ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockEnd {
+    /// By an instruction that can return from an exception: BX, or one that loads the PC.
+    Return,
+    /// By WFI.
+    Sleep,
+    /// By anything else.
+    Other,
+}
+
+impl BlockEnd {
+    /// The end of a block whose last instruction has these halfwords.
+    #[must_use]
+    pub fn of(first: u16, second: u16) -> Self {
+        let loads_pc = match first {
+            // POP {..., pc}; BX is below.
+            0xbd00..=0xbdff => true,
+            // LDMIA, LDMDB, with or without writeback.
+            _ if matches!(first & 0xffd0, 0xe890 | 0xe910) => second & 0x8000 != 0,
+            // LDR.W.
+            _ if matches!(first & 0xfff0, 0xf850 | 0xf8d0) => second >> 12 == 15,
+            _ => false,
+        };
+        if loads_pc || first & 0xff87 == 0x4700 {
+            Self::Return
+        } else if first == 0xbf30 || (first, second) == (0xf3af, 0x8003) {
+            Self::Sleep
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Exception returns are branches to these addresses (EXC_RETURN).
+const LEAST_RETURN: u32 = 0xffff_ffe0;
+
+/// An exception that is active.
+#[derive(Debug)]
+struct Activation {
+    number: u16,
+    /// Its handler's first instruction.
+    begin: u32,
+    /// The stack pointer there.
+    stack: u32,
+    /// How the last of its blocks ends.
+    end: BlockEnd,
+    instructions: u64,
+}
+
+/// Charges instructions to exceptions.
+#[derive(Debug)]
+pub struct Profile {
+    /// The active exceptions, the running one last.
+    active: Vec<Activation>,
+    /// How the last block ended.
+    end: BlockEnd,
+    /// Instructions that were executed up to the last look.
+    seen: u64,
+    background: u64,
+    wakeups: u64,
+    exceptions: BTreeMap<u16, ExceptionReport>,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        Self {
+            active: Vec::new(),
+            end: BlockEnd::Other,
+            seen: 0,
+            background: 0,
+            wakeups: 0,
+            exceptions: BTreeMap::new(),
+        }
+    }
+}
+
+impl Profile {
+    /// Looks at the processor: a block begins at the address `pc` and will end with `end`, after
+    /// `executed` instructions since the start of the run.
+    pub fn block_begins(
+        &mut self,
+        executed: u64,
+        pc: u32,
+        end: BlockEnd,
+        processor: &impl Processor,
+    ) {
+        self.charge(executed);
+        let number = processor.exception();
+        let before = self.active.last().map_or(0, |running| running.number);
+        if number != before {
+            self.change(number, pc, processor);
+        } else if number != 0 {
+            self.take_again(pc, processor);
+        }
+        self.end = end;
+        if let Some(running) = self.active.last_mut() {
+            running.end = end;
+        }
+    }
+
+    /// Charges all instructions up to the `executed`-th to the current exception.
+    fn charge(&mut self, executed: u64) {
+        let instructions = executed - self.seen;
+        self.seen = executed;
+        match self.active.last_mut() {
+            None => self.background += instructions,
+            Some(running) => {
+                running.instructions += instructions;
+                let counts = self.exceptions.entry(running.number).or_default();
+                counts.instructions += instructions;
+                counts.longest_instructions = counts.longest_instructions.max(running.instructions);
+            }
+        }
+    }
+
+    /// The processor is in another exception.
+    fn change(&mut self, number: u16, pc: u32, processor: &impl Processor) {
+        let stack = processor.stack();
+        // The frames of exceptions that have ended are no longer on the stack.
+        let has_ended = |top: &Activation| number == 0 || top.stack < stack;
+        while self.active.last().is_some_and(has_ended) {
+            self.active.pop();
+        }
+        // A return to a thread or to an exception that was interrupted.
+        let running = self.active.last();
+        if number == running.map_or(0, |running| running.number) {
+            self.take_again(pc, processor);
+            return;
+        }
+        // An exception that interrupts another one pushes a frame. One that follows it takes over
+        // its frame, so that the stack is where it was (tail-chaining).
+        let follows = running.is_some_and(|running| running.stack == stack);
+        if follows {
+            self.active.pop();
+        }
+        self.enter(number, pc, stack, follows);
+    }
+
+    /// The processor is in an exception that it was in before. If the last block there has ended
+    /// the exception, this is a new activation: it follows the one before, or interrupts another
+    /// that has not executed an instruction yet.
+    fn take_again(&mut self, pc: u32, processor: &impl Processor) {
+        let stack = processor.stack();
+        let is_new = |running: &&Activation| {
+            running.end == BlockEnd::Return
+                && running.begin == pc
+                && stack <= running.stack
+                && processor.link() >= LEAST_RETURN
+        };
+        if let Some(running) = self.active.last().filter(is_new) {
+            let (number, follows) = (running.number, stack == running.stack);
+            self.active.pop();
+            self.enter(number, pc, stack, follows);
+        }
+    }
+
+    fn enter(&mut self, number: u16, begin: u32, stack: u32, follows: bool) {
+        let counts = self.exceptions.entry(number).or_default();
+        counts.number = number;
+        counts.taken += 1;
+        counts.tail_chained += u64::from(follows);
+        self.wakeups += u64::from(!follows && self.end == BlockEnd::Sleep);
+        self.active.push(Activation {
+            number,
+            begin,
+            stack,
+            end: BlockEnd::Other,
+            instructions: 0,
+        });
+    }
+
+    /// Forgets what was counted up to now. The exceptions that are active stay so, and their
+    /// instructions count from here on.
+    pub fn clear(&mut self, executed: u64) {
+        self.charge(executed);
+        self.background = 0;
+        self.wakeups = 0;
+        self.exceptions.clear();
+        for active in &mut self.active {
+            active.instructions = 0;
+            self.exceptions.entry(active.number).or_default().number = active.number;
+        }
+    }
+
+    /// What was counted since the start or [`Self::clear`], up to now.
+    pub fn report(&mut self, executed: u64) -> ProfileReport {
+        self.charge(executed);
+        let exceptions: Vec<ExceptionReport> = self.exceptions.values().copied().collect();
+        ProfileReport {
+            instructions: self.background
+                + exceptions.iter().map(|used| used.instructions).sum::<u64>(),
+            background_instructions: self.background,
+            wakeups: self.wakeups,
+            exceptions,
+            ..ProfileReport::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct At {
+        exception: u16,
+        stack: u32,
+        link: u32,
+    }
+
+    impl Processor for At {
+        fn exception(&self) -> u16 {
+            self.exception
+        }
+
+        fn stack(&self) -> u32 {
+            self.stack
+        }
+
+        fn link(&self) -> u32 {
+            self.link
+        }
+    }
+
+    const TO_THREAD: u32 = 0xffff_fff9;
+    const TO_HANDLER: u32 = 0xffff_fff1;
+
+    /// A program of blocks: each has an exception, a stack, a link register, an address, a number
+    /// of instructions and an end.
+    fn run(blocks: &[(u16, u32, u32, u32, u64, BlockEnd)]) -> ProfileReport {
+        let mut profile = Profile::default();
+        let mut executed = 0;
+        for &(exception, stack, link, pc, instructions, end) in blocks {
+            let at = At {
+                exception,
+                stack,
+                link,
+            };
+            profile.block_begins(executed, pc, end, &at);
+            executed += instructions;
+        }
+        profile.report(executed)
+    }
+
+    fn of(report: &ProfileReport, number: u16) -> (u64, u64, u64, u64) {
+        let used = report.exceptions.iter().find(|used| used.number == number);
+        used.map_or((0, 0, 0, 0), |used| {
+            (
+                used.taken,
+                used.tail_chained,
+                used.instructions,
+                used.longest_instructions,
+            )
+        })
+    }
+
+    #[test]
+    fn an_interrupt_takes_its_instructions_from_the_background() {
+        let report = run(&[
+            (0, 100, 1, 0x100, 10, BlockEnd::Other),
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Other),
+            (20, 60, 0x105, 0x210, 4, BlockEnd::Return),
+            (0, 100, 1, 0x10a, 5, BlockEnd::Sleep),
+            (20, 68, TO_THREAD, 0x200, 2, BlockEnd::Return),
+            (0, 100, 1, 0x100, 1, BlockEnd::Other),
+        ]);
+        assert_eq!(of(&report, 20), (2, 0, 9, 7));
+        assert_eq!(report.background_instructions, 16);
+        assert_eq!((report.instructions, report.wakeups), (25, 1));
+    }
+
+    #[test]
+    fn one_that_interrupts_another_is_told_from_one_that_follows_it() {
+        let report = run(&[
+            (0, 100, 1, 0x100, 10, BlockEnd::Other),
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
+            // 21 interrupts 20, and 22 follows 21, whose link register says the same.
+            (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
+            (22, 36, TO_HANDLER, 0x400, 5, BlockEnd::Return),
+            (20, 68, 0x105, 0x204, 6, BlockEnd::Return),
+            (0, 100, 1, 0x100, 7, BlockEnd::Other),
+        ]);
+        assert_eq!(of(&report, 20), (1, 0, 9, 9));
+        assert_eq!(of(&report, 21), (1, 0, 4, 4));
+        assert_eq!(of(&report, 22), (1, 1, 5, 5));
+        assert_eq!(report.background_instructions, 17);
+    }
+
+    #[test]
+    fn one_that_is_interrupted_before_its_first_instruction_is_taken_once() {
+        let report = run(&[
+            (0, 100, 1, 0x100, 10, BlockEnd::Other),
+            // 20 has been taken already: its frame is above.
+            (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Other),
+            (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
+            (20, 68, TO_THREAD, 0x206, 2, BlockEnd::Return),
+            (0, 100, 1, 0x100, 7, BlockEnd::Other),
+        ]);
+        assert_eq!(of(&report, 20), (1, 0, 5, 5));
+        assert_eq!(of(&report, 21), (2, 0, 8, 4));
+    }
+
+    #[test]
+    fn one_that_follows_itself_and_is_interrupted_at_once_is_taken_again() {
+        let report = run(&[
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
+            (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
+            // 22 was taken, and interrupted before its first instruction.
+            (20, 36, TO_HANDLER, 0x200, 3, BlockEnd::Return),
+            (22, 68, TO_THREAD, 0x400, 5, BlockEnd::Return),
+            (0, 100, 1, 0x100, 7, BlockEnd::Other),
+        ]);
+        assert_eq!(of(&report, 20), (3, 1, 9, 3));
+        assert_eq!((of(&report, 21).0, of(&report, 22).0), (1, 1));
+    }
+
+    #[test]
+    fn an_interrupt_that_follows_itself_is_taken_again() {
+        let handler = |link, end| (20, 68, link, 0x200, 3, end);
+        let report = run(&[
+            (0, 100, 1, 0x100, 10, BlockEnd::Other),
+            handler(TO_THREAD, BlockEnd::Return),
+            handler(TO_THREAD, BlockEnd::Other),
+            // A loop to the handler's first instruction.
+            handler(TO_THREAD, BlockEnd::Return),
+            // A call of the handler as a function.
+            handler(0x211, BlockEnd::Return),
+            (0, 100, 1, 0x10a, 5, BlockEnd::Other),
+        ]);
+        assert_eq!(of(&report, 20), (2, 1, 12, 9));
+    }
+
+    #[test]
+    fn only_what_comes_after_the_beginning_counts() {
+        let mut profile = Profile::default();
+        let at = |exception| At {
+            exception,
+            stack: 68,
+            link: TO_THREAD,
+        };
+        profile.block_begins(0, 0x100, BlockEnd::Other, &at(0));
+        profile.block_begins(10, 0x200, BlockEnd::Other, &at(20));
+        profile.clear(12);
+        let report = profile.report(15);
+        assert_eq!(of(&report, 20), (0, 0, 3, 3));
+        assert_eq!(report.background_instructions, 0);
+    }
+
+    #[test]
+    fn the_ends_of_blocks_are_known() {
+        use BlockEnd::{Other, Return, Sleep};
+        for (first, second, end) in [
+            (0x4770, 0, Return),      // bx lr
+            (0x4718, 0, Return),      // bx r3
+            (0x4798, 0, Other),       // blx r3
+            (0xbd10, 0, Return),      // pop {r4, pc}
+            (0xbc10, 0, Other),       // pop {r4}
+            (0xe8bd, 0x87f0, Return), // ldmia.w sp!, {r4-r10, pc}
+            (0xe8bd, 0x47f0, Other),  // ldmia.w sp!, {r4-r10, lr}
+            (0xf85d, 0xfb04, Return), // ldr.w pc, [sp], #4
+            (0xf85d, 0xeb04, Other),  // ldr.w lr, [sp], #4
+            (0xbf30, 0, Sleep),
+            (0xf3af, 0x8003, Sleep),
+            (0xe7fe, 0, Other), // b .
+        ] {
+            assert_eq!(BlockEnd::of(first, second), end, "{first:x} {second:x}");
+        }
+    }
+}

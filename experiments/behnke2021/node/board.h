@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the node uses of mps2-an385 (ARM application note AN385) but its network card. */
+#ifndef NODE_BOARD_H
+#define NODE_BOARD_H
+
+#include <stdint.h>
+
+#define BOARD_REGISTER(address) (*(volatile uint32_t *) (address))
+
+enum {
+    BOARD_CLOCK_HZ = 25000000,
+    BOARD_CLOCK_KHZ = BOARD_CLOCK_HZ / 1000,
+    BOARD_CLOCK_MHZ = BOARD_CLOCK_HZ / 1000000,
+
+    /* Interrupt lines. */
+    BOARD_RELEASE_LINE = 8, /* timer 0 */
+    BOARD_WINDOW_LINE = 10, /* dual timer */
+    BOARD_CARD_LINE = 13,
+    BOARD_PIN_LINE = 16, /* GPIO 0, pin 0 */
+    BOARD_LINES = 32,
+
+    /* How urgent interrupts are: smaller is more urgent. FreeRTOS never masks the first. */
+    BOARD_URGENCY_WINDOW = 0x20,
+    BOARD_URGENCY_RELEASE = 0x50,
+    BOARD_URGENCY_PACKET = 0x60
+};
+
+/* Timer 0 calls the critical task; timer 1 is the clock; the dual timer ends the windows. */
+#define BOARD_TIMER0(offset) BOARD_REGISTER(0x40000000u + (offset))
+#define BOARD_TIMER1(offset) BOARD_REGISTER(0x40001000u + (offset))
+#define BOARD_DUAL(offset) BOARD_REGISTER(0x40002000u + (offset))
+
+/* Starts the clock. */
+void board_start(void);
+
+/* Ticks of BOARD_CLOCK_HZ since the start, modulo 2^32 (171 s). */
+static inline uint32_t board_clock(void)
+{
+    return ~BOARD_TIMER1(0x04);
+}
+
+/* Calls the handler of BOARD_RELEASE_LINE every `ticks`, for the first time in `ticks`. */
+void board_release_every(uint32_t ticks);
+void board_release_acknowledge(void);
+
+/* Calls the handler of BOARD_WINDOW_LINE in `ticks`, once. */
+void board_window_in(uint32_t ticks);
+void board_window_acknowledge(void);
+
+/* Lets a line interrupt. */
+void board_enable(uint32_t line, uint32_t urgency);
+
+#endif

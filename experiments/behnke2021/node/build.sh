@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Builds the node, unless it exists already, and prints its path: build/node/HASH/node.elf, where
+# HASH covers everything that it is built from. Several callers at once wait for each other.
+#
+#   build.sh [OPTION...]      options of the compiler, such as -Os or -DPBUF_POOL_SIZE=128
+#
+# Exit: 0 the node exists; 2 it cannot be built, and the message says what to do; 3 the network
+# failed.
+set -euo pipefail
+cd "$(dirname "$0")"
+root=$(cd ../../.. && pwd)
+
+fail() {
+    echo "experiments/behnke2021/node/build.sh: $*" >&2
+    exit 2
+}
+
+for tool in arm-none-eabi-gcc cargo python3 flock sha256sum; do
+    command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh arm installs it"
+done
+echo '#include <string.h>' | arm-none-eabi-gcc -x c -E - >/dev/null 2>&1 ||
+    fail 'arm-none-eabi-gcc has no C library; scripts/bootstrap.sh arm installs libnewlib-arm-none-eabi'
+
+# Where Cargo has unpacked the two crates; nothing of theirs is copied here.
+metadata() { cargo metadata --locked --offline --format-version 1 --filter-platform thumbv7m-none-eabi; }
+if ! found=$(metadata 2>/dev/null); then
+    "$root/scripts/network.sh" cargo fetch --locked || { [ $? != 3 ] || exit 3 && fail "cargo's message is above"; }
+    found=$(metadata) || fail "cargo's message is above"
+fi
+folder_of() {
+    python3 -c '
+import json, os, sys
+print(*(os.path.dirname(p["manifest_path"]) for p in json.load(sys.stdin)["packages"] if p["name"] == sys.argv[1]))' "$1" <<<"$found"
+}
+freertos=$(folder_of freertos-next)/FreeRTOS-Kernel
+lwip=$(folder_of lwip)
+[ -e "$freertos/tasks.c" ] || fail "$freertos has no tasks.c: is this freertos-next 0.12?"
+[ -e "$lwip/src/api/tcpip.c" ] || fail "$lwip has no src/api/tcpip.c: is this lwip 0.4?"
+
+flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -g "$@" -ffunction-sections -fdata-sections -I. -Iinclude
+    -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
+    -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")
+ours=(*.c)
+theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c "$freertos"/portable/MemMang/heap_4.c
+    "$lwip"/src/api/*.c "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c
+    "$lwip"/src/apps/http/{httpd,fs}.c "$lwip"/contrib/ports/freertos/sys_arch.c)
+
+hash=$({ cat build.sh Cargo.lock memory.ld ./*.[ch] include/arch/*.h && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
+folder=$root/build/node/$hash
+node=$folder/node.elf
+mkdir -p "$root/build/node"
+exec 9>"$root/build/node/lock"
+flock 9
+if [ ! -e "$node" ]; then
+    rm -rf "$folder"
+    mkdir -p "$folder/objects"
+    compile() {
+        local object
+        object=$folder/objects/$1-$(basename "$2" .c).o
+        arm-none-eabi-gcc "${flags[@]}" "${@:3}" -c "$2" -o "$object" 2>>"$folder/log" || { cat "$folder/log" >&2 && fail "$2 does not compile"; }
+    }
+    for source in "${ours[@]}"; do
+        compile ours "$source" -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion
+    done
+    for source in "${theirs[@]}"; do
+        compile theirs "$source" -w
+    done
+    arm-none-eabi-gcc "${flags[@]}" -nostartfiles -T memory.ld -Wl,--gc-sections "$folder"/objects/*.o -o "$node.new" 2>>"$folder/log" ||
+        { cat "$folder/log" >&2 && fail 'the node does not link'; }
+    rm -r "$folder/objects"
+    mv "$node.new" "$node"
+fi
+echo "$node"

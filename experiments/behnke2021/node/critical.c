@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "critical.h"
+
+#include "FreeRTOS.h"
+#include "task.h"
+
+#include "board.h"
+#include "options.h"
+#include "tally.h"
+#include "work.h"
+
+enum { STACK_WORDS = 1024 };
+
+static TaskHandle_t task;
+
+static void step(void)
+{
+    work_step();
+    tally.steps++;
+}
+
+/* Notes the end of a job: a window that ends here is to see all of it or nothing. */
+static void note_end(uint32_t ended_at, int32_t lateness)
+{
+    __asm__ volatile("cpsid i" ::: "memory");
+    tally.jobs++;
+    tally.ended_at = ended_at;
+    tally.lateness = lateness;
+    if (lateness > 0) {
+        tally.late_jobs++;
+        tally.lateness_sum += (uint32_t) lateness;
+    }
+    __asm__ volatile("cpsie i" ::: "memory");
+}
+
+/*
+ * §III-A.1: called by a timer every p; a call that comes while a job runs waits. The lateness of a
+ * job is what it ends after its deadline, or below 0 before it.
+ */
+static void run_lateness(void *unused)
+{
+    (void) unused;
+    uint32_t period = options.period_us * BOARD_CLOCK_MHZ;
+    uint32_t due = board_clock() + period + options.deadline_us * BOARD_CLOCK_MHZ;
+    board_release_every(period);
+    for (;;) {
+        ulTaskNotifyTake(pdFALSE, portMAX_DELAY);
+        for (uint32_t left = options.steps; left > 0; left--) {
+            step();
+        }
+        uint32_t now = board_clock();
+        note_end(now, (int32_t) (now - due));
+        due += period;
+    }
+}
+
+/* §III-A.2: a closed loop for Δt in each interval i. */
+static void run_utilisation(void *unused)
+{
+    (void) unused;
+    TickType_t last = xTaskGetTickCount();
+    for (;;) {
+        uint32_t begin = board_clock(), before = tally.interrupts;
+        while (board_clock() - begin < options.busy_ms * BOARD_CLOCK_KHZ) {
+            step();
+        }
+        tally.busy_interrupts += tally.interrupts - before;
+        xTaskDelayUntil(&last, pdMS_TO_TICKS(options.interval_ms));
+    }
+}
+
+void critical_interrupt(void)
+{
+    BaseType_t woken = pdFALSE;
+    board_release_acknowledge();
+    vTaskNotifyGiveFromISR(task, &woken);
+    portYIELD_FROM_ISR(woken);
+}
+
+void critical_start(void)
+{
+    if (options.task == TASK_NONE) {
+        return;
+    }
+    TaskFunction_t run = options.task == TASK_LATENESS ? run_lateness : run_utilisation;
+    BaseType_t made = xTaskCreate(run, "critical", STACK_WORDS, NULL, options_task_urgency(), &task);
+    configASSERT(made == pdPASS);
+}

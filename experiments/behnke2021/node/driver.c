@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "driver.h"
+
+#include "FreeRTOS.h"
+#include "queue.h"
+#include "task.h"
+
+#include "lwip/netif.h"
+#include "lwip/pbuf.h"
+
+#include "board.h"
+#include "card.h"
+#include "options.h"
+#include "tally.h"
+
+enum { STACK_WORDS = 1024 };
+
+static struct netif *netif;
+static TaskHandle_t task;
+static QueueHandle_t statuses;
+
+/* Takes the frame of a status from the card and hands it to the stack, or drops it. */
+static void deliver(uint32_t status)
+{
+    tally.frames++;
+    uint32_t length = card_length(status);
+    struct pbuf *pbuf = length == 0 ? NULL : pbuf_alloc(PBUF_RAW, (u16_t) length, PBUF_POOL);
+    /* A frame that is longer than a buffer of the pool would be a chain. */
+    if (pbuf == NULL || pbuf->next != NULL) {
+        card_skip(status);
+        if (length == 0 || pbuf != NULL) {
+            tally.broken++;
+        } else {
+            tally.no_buffer++;
+        }
+        if (pbuf != NULL) {
+            pbuf_free(pbuf);
+        }
+        return;
+    }
+    card_read(pbuf);
+    if (netif->input(pbuf, netif) != ERR_OK) {
+        tally.no_room++;
+        pbuf_free(pbuf);
+    }
+}
+
+static void run_masked(void *unused)
+{
+    (void) unused;
+    card_interrupt(true);
+    for (;;) {
+        ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
+        do {
+            while (card_waits()) {
+                deliver(card_status());
+            }
+            card_acknowledge();
+        } while (card_waits());
+        card_interrupt(true);
+    }
+}
+
+static void run_packet(void *unused)
+{
+    (void) unused;
+    card_interrupt(true);
+    for (;;) {
+        uint32_t status;
+        xQueueReceive(statuses, &status, portMAX_DELAY);
+        deliver(status);
+        if (CARD_INT_EN == 0) { /* the queue was full, and now has room */
+            card_interrupt(true);
+        }
+    }
+}
+
+static void take_masked(BaseType_t *woken)
+{
+    card_interrupt(false);
+    vTaskNotifyGiveFromISR(task, woken);
+}
+
+static void take_packet(BaseType_t *woken)
+{
+    if (xQueueIsQueueFullFromISR(statuses)) {
+        card_interrupt(false);
+        return;
+    }
+    if (card_waits()) {
+        uint32_t status = card_status();
+        xQueueSendFromISR(statuses, &status, woken);
+    }
+    if (!card_waits()) {
+        card_acknowledge();
+        /* A frame that came since the look: the interrupt is not asked for again before a further
+         * one comes. */
+        while (card_waits() && !xQueueIsQueueFullFromISR(statuses)) {
+            uint32_t status = card_status();
+            xQueueSendFromISR(statuses, &status, woken);
+        }
+    }
+}
+
+void driver_interrupt(void)
+{
+    BaseType_t woken = pdFALSE;
+    tally.interrupts++;
+    if (options.driver == DRIVER_MASKED) {
+        take_masked(&woken);
+    } else {
+        take_packet(&woken);
+    }
+    portYIELD_FROM_ISR(woken);
+}
+
+void driver_start(struct netif *of)
+{
+    netif = of;
+    card_start(netif->hwaddr);
+    statuses = xQueueCreate(options.descriptors, sizeof(uint32_t));
+    configASSERT(statuses != NULL);
+    TaskFunction_t run = options.driver == DRIVER_MASKED ? run_masked : run_packet;
+    BaseType_t made = xTaskCreate(run, "driver", STACK_WORDS, NULL, options.layout->driver, &task);
+    configASSERT(made == pdPASS);
+    board_enable(BOARD_CARD_LINE, BOARD_URGENCY_PACKET);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "options.h"
+
+#include <string.h>
+
+#include "host.h"
+
+static const struct layout layouts[] = {
+    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10}, /* ESP32 */
+    {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7},      /* P0 */
+};
+
+struct options options = {
+    .driver = DRIVER_MASKED,
+    .task = TASK_NONE,
+    .urgency = URGENCY_BELOW,
+    .packets = PACKETS_REAL,
+    .period_us = 10000,
+    .steps = 1000,
+    .busy_ms = 40,
+    .interval_ms = 100,
+    .server = 1,
+    .descriptors = 176,
+    .pseudo_descriptors = 32,
+    .pseudo_length = 60,
+    .begin_ms = 1000,
+    .window_ms = 1000,
+};
+
+/* An option is one of its words, by its place, or a number from least to most. */
+static const struct option {
+    const char *name;
+    uint32_t *value;
+    const char *words[4];
+    uint32_t least, most;
+} table[] = {
+    {"driver", &options.driver, {"masked", "packet"}, 0, 0},
+    {"layout", &options.layout_name, {"esp32", "p0"}, 0, 0},
+    {"task", &options.task, {"none", "lateness", "utilisation"}, 0, 0},
+    {"urgency", &options.urgency, {"above", "equal", "below"}, 0, 0},
+    {"packets", &options.packets, {"real", "simulated"}, 0, 0},
+    {"server", &options.server, {"off", "on"}, 0, 0},
+    {"server-urgency", &options.server_urgency, {0}, 1, 24},
+    {"period-us", &options.period_us, {0}, 100, 1000000},
+    {"deadline-us", &options.deadline_us, {0}, 1, 2000000},
+    {"steps", &options.steps, {0}, 1, 1000000},
+    {"busy-ms", &options.busy_ms, {0}, 1, 10000},
+    {"interval-ms", &options.interval_ms, {0}, 1, 10000},
+    {"descriptors", &options.descriptors, {0}, 1, 1024},
+    {"pseudo-descriptors", &options.pseudo_descriptors, {0}, 1, 1024},
+    {"pseudo-length", &options.pseudo_length, {0}, 60, OPTIONS_PSEUDO_LONGEST},
+    {"begin-ms", &options.begin_ms, {0}, 1, 100000},
+    {"window-ms", &options.window_ms, {0}, 1, 100000},
+    {"windows", &options.windows, {0}, 0, OPTIONS_WINDOWS},
+};
+enum { COUNT = sizeof table / sizeof table[0] };
+
+static _Noreturn void refuse(const char *word, const char *why)
+{
+    host_print("node: `");
+    host_print(word);
+    host_print("`: ");
+    host_print(why);
+    host_print("\n");
+    host_exit(2);
+}
+
+static _Noreturn void refuse_name(const char *word)
+{
+    host_print("node: `");
+    host_print(word);
+    host_print("` is no option; they are address=dhcp or address=A.B.C.D");
+    for (uint32_t at = 0; at < COUNT; at++) {
+        host_print(", ");
+        host_print(table[at].name);
+    }
+    host_print("\n");
+    host_exit(2);
+}
+
+static _Noreturn void refuse_value(const char *word, const struct option *option)
+{
+    host_print("node: `");
+    host_print(word);
+    host_print("`: it is to be ");
+    if (option->words[0] == NULL) {
+        host_print("a number from ");
+        host_print_number(option->least);
+        host_print(" to ");
+        host_print_number(option->most);
+    }
+    for (uint32_t at = 0; option->words[at] != NULL; at++) {
+        host_print(at == 0 ? "" : " or ");
+        host_print(option->words[at]);
+    }
+    host_print("\n");
+    host_exit(2);
+}
+
+/* Reads digits up to `end`; false if there are none, others, or too many. */
+static bool read_number(const char **text, char end, uint32_t most, uint32_t *number)
+{
+    const char *at = *text;
+    uint32_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        value = value * 10 + (uint32_t) (*at - '0');
+        if (value > most) {
+            return false;
+        }
+    }
+    if (at == *text || *at != end) {
+        return false;
+    }
+    *text = at + 1;
+    *number = value;
+    return true;
+}
+
+static void read_address(const char *word, const char *text)
+{
+    options.address = 0;
+    if (strcmp(text, "dhcp") == 0) {
+        return;
+    }
+    for (uint32_t byte = 0; byte < 4; byte++) {
+        uint32_t number;
+        if (!read_number(&text, byte < 3 ? '.' : 0, 255, &number)) {
+            refuse(word, "it is to be dhcp or four numbers up to 255, as in 10.0.0.2");
+        }
+        options.address |= number << 8 * byte;
+    }
+    if (options.address == 0) {
+        refuse(word, "no node has the address 0.0.0.0");
+    }
+}
+
+static bool read_value(const struct option *option, const char *text)
+{
+    if (option->words[0] == NULL) {
+        return read_number(&text, 0, option->most, option->value) && *option->value >= option->least;
+    }
+    for (uint32_t at = 0; option->words[at] != NULL; at++) {
+        if (strcmp(text, option->words[at]) == 0) {
+            *option->value = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_word(const char *word)
+{
+    const char *value = strchr(word, '=');
+    uint32_t length = value == NULL ? 0 : (uint32_t) (value - word);
+    if (length == 7 && memcmp(word, "address", 7) == 0) {
+        read_address(word, value + 1);
+        return;
+    }
+    for (uint32_t at = 0; at < COUNT; at++) {
+        if (length > 0 && strlen(table[at].name) == length && memcmp(word, table[at].name, length) == 0) {
+            if (!read_value(&table[at], value + 1)) {
+                refuse_value(word, &table[at]);
+            }
+            return;
+        }
+    }
+    refuse_name(word);
+}
+
+void options_read(void)
+{
+    static char line[512];
+    int32_t length = host_command_line(line, sizeof line);
+    if (length < 0) {
+        refuse("", "the command line is too long, or QEMU was started without -semihosting-config enable=on");
+    }
+    /* The first word is the program's name. */
+    char *word = strchr(line, ' ');
+    while (word != NULL) {
+        *word++ = 0;
+        char *next = strchr(word, ' ');
+        if (next != NULL) {
+            *next = 0;
+        }
+        if (*word != 0) {
+            read_word(word);
+        }
+        if (next != NULL) {
+            *next = ' ';
+        }
+        word = next;
+    }
+    options.layout = &layouts[options.layout_name];
+    if (options.deadline_us == 0) {
+        options.deadline_us = options.period_us;
+    }
+    if (options.task != TASK_NONE && options_task_urgency() == 0) {
+        refuse("urgency=above", "nothing is above the driver in layout=p0; choose equal or below");
+    }
+    if (options.busy_ms > options.interval_ms) {
+        refuse("busy-ms", "it is to be interval-ms at most");
+    }
+}
+
+uint32_t options_task_urgency(void)
+{
+    switch (options.urgency) {
+    case URGENCY_ABOVE:
+        return options.layout->above;
+    case URGENCY_EQUAL:
+        return options.layout->driver;
+    default:
+        return options.layout->below;
+    }
+}

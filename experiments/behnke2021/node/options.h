@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Every variant of the node is an option of its command line: one ELF has them all. */
+#ifndef NODE_OPTIONS_H
+#define NODE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Urgencies of FreeRTOS, as Table I of behnke2021 has them. */
+struct layout {
+    uint32_t above; /* 0: nothing is above the driver */
+    uint32_t driver;
+    uint32_t network;
+    uint32_t below;
+    uint32_t servers;
+};
+
+enum driver { DRIVER_MASKED, DRIVER_PACKET };
+enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION };
+enum urgency { URGENCY_ABOVE, URGENCY_EQUAL, URGENCY_BELOW };
+enum packets { PACKETS_REAL, PACKETS_SIMULATED };
+enum { OPTIONS_WINDOWS = 128, OPTIONS_PSEUDO_LONGEST = 1514 };
+
+struct options {
+    uint32_t driver, layout_name, task, urgency, packets;
+    uint32_t period_us, deadline_us, steps;
+    uint32_t busy_ms, interval_ms;
+    uint32_t server;         /* is there a UDP server? */
+    uint32_t server_urgency; /* 0: as the layout says */
+    uint32_t descriptors, pseudo_descriptors, pseudo_length;
+    uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
+    uint32_t address;                      /* 0: asked for by DHCP */
+    const struct layout *layout;
+};
+
+extern struct options options;
+
+/* Reads the command line. Prints what is wrong with it and ends the run with code 2. */
+void options_read(void);
+
+/* How urgent the critical task is. */
+uint32_t options_task_urgency(void);
+
+#endif

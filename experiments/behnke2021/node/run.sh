@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Runs the node under a plan of the peer (crates/peer), and prints one object of JSON: what the node
+# has counted (`node`) and what the peer has (`peer`).
+#
+#   run.sh PLAN [OPTION...]      options of the node, such as driver=packet
+#
+# SHIFT is the logarithm of the nanoseconds of an instruction (3: 8 ns).
+# Exit: 0; 2 the node, the plugin or QEMU is missing or refuses something; 3 the node has failed, and
+# the object says how; 124 it went on for ten minutes of the host's time.
+set -euo pipefail
+[ $# -ge 1 ] || {
+    echo "experiments/behnke2021/node/run.sh: a plan is missing: run.sh PLAN [OPTION...]" >&2
+    exit 2
+}
+plan=$(realpath "$1")
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+node=$("$here/build.sh")
+plugin=$("$here/../../../boards/mps2-an385/build.sh" 2>/dev/null) || {
+    echo "experiments/behnke2021/node/run.sh: boards/mps2-an385/build.sh fails" >&2
+    exit 2
+}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+code=0
+timeout 600 qemu-system-arm -M mps2-an385 -nodefaults -no-user-config -display none -icount "shift=${SHIFT:-3},sleep=off" -seed 1 \
+    -netdev hubport,id=net,hubid=0 -net nic,netdev=net,model=lan9118 -kernel "$node" \
+    -chardev "file,id=out,path=$folder/node" -semihosting-config "enable=on,target=native,chardev=out,arg=node$(printf ',arg=%s' "$@")" \
+    -plugin "$plugin,plan=$plan,report=$folder/peer" </dev/null >/dev/null 2>"$folder/said" || code=$?
+if [ -s "$folder/peer" ] && [ -s "$folder/node" ] && { [ $code = 0 ] || [ $code = 3 ]; }; then
+    echo "{\"node\": $(cat "$folder/node"), \"peer\": $(cat "$folder/peer")}"
+else
+    cat "$folder/said" "$folder/node" >&2
+fi
+exit $code

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "servers.h"
+
+#include "lwip/api.h"
+#include "lwip/apps/httpd.h"
+#include "lwip/sys.h"
+#include "lwip/udp.h"
+
+#include "failure.h"
+#include "modbus.h"
+#include "options.h"
+#include "tally.h"
+
+enum { STACK_BYTES = 4096, MODBUS_TASKS = 4, SEND_TIMEOUT_MS = 5000 };
+
+static void run_udp(void *unused)
+{
+    (void) unused;
+    struct netconn *connection = netconn_new(NETCONN_UDP);
+    LWIP_ASSERT("the UDP server has a port", connection != NULL && netconn_bind(connection, IP_ADDR_ANY, SERVERS_UDP_PORT) == ERR_OK);
+    for (;;) {
+        struct netbuf *datagram;
+        if (netconn_recv(connection, &datagram) == ERR_OK) {
+            tally.served++;
+            netbuf_delete(datagram);
+        }
+    }
+}
+
+/* With a timeout, lwIP sends what it can until then and says how much that was. */
+static bool send_all(struct netconn *connection, const void *bytes, size_t length)
+{
+    size_t sent = 0;
+    return netconn_write_partly(connection, bytes, length, NETCONN_COPY, &sent) == ERR_OK && sent == length;
+}
+
+/* Answers the requests of one connection until it ends. Whoever does not read its answers for
+ * SEND_TIMEOUT_MS loses it. */
+static void serve_modbus(struct netconn *connection)
+{
+    struct modbus_stream stream = {.length = 0};
+    struct netbuf *received;
+    netconn_set_sendtimeout(connection, SEND_TIMEOUT_MS);
+    while (netconn_recv(connection, &received) == ERR_OK) {
+        bool goes_on = true;
+        do {
+            void *bytes;
+            u16_t length;
+            netbuf_data(received, &bytes, &length);
+            for (u16_t at = 0; goes_on && at < length; at++) {
+                uint8_t answer[MODBUS_LONGEST];
+                int32_t count = modbus_take(&stream, ((const uint8_t *) bytes)[at], answer);
+                goes_on = count >= 0 && (count == 0 || send_all(connection, answer, (size_t) count));
+            }
+        } while (goes_on && netbuf_next(received) >= 0);
+        netbuf_delete(received);
+        if (!goes_on) {
+            return;
+        }
+    }
+}
+
+/* Several tasks take connections from one listener, so that one peer cannot keep the others out. */
+static void run_modbus(void *listener)
+{
+    for (;;) {
+        struct netconn *connection;
+        if (netconn_accept(listener, &connection) == ERR_OK) {
+            serve_modbus(connection);
+            netconn_close(connection);
+            netconn_delete(connection);
+        }
+    }
+}
+
+static void listen_modbus(void *unused)
+{
+    (void) unused;
+    struct netconn *listener = netconn_new(NETCONN_TCP);
+    LWIP_ASSERT("the Modbus server has a port", listener != NULL && netconn_bind(listener, IP_ADDR_ANY, SERVERS_MODBUS_PORT) == ERR_OK &&
+                                                    netconn_listen(listener) == ERR_OK);
+    for (uint32_t task = 1; task < MODBUS_TASKS; task++) {
+        sys_thread_new("modbus", run_modbus, listener, STACK_BYTES, (int) options.layout->servers);
+    }
+    run_modbus(listener);
+}
+
+static void echo(void *unused, struct udp_pcb *pcb, struct pbuf *pbuf, const ip_addr_t *address, u16_t port)
+{
+    (void) unused;
+    udp_sendto(pcb, pbuf, address, port);
+    pbuf_free(pbuf);
+}
+
+void servers_start(void)
+{
+    if (options.server) {
+        uint32_t urgency = options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
+        sys_thread_new("udp", run_udp, NULL, STACK_BYTES, (int) urgency);
+    }
+    sys_thread_new("modbus", listen_modbus, NULL, STACK_BYTES, (int) options.layout->servers);
+    struct udp_pcb *pcb = udp_new();
+    LWIP_ASSERT("the echo server has a port", pcb != NULL && udp_bind(pcb, IP_ADDR_ANY, SERVERS_ECHO_PORT) == ERR_OK);
+    udp_recv(pcb, echo, NULL);
+    httpd_init();
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What is counted, and what of it is printed at the end. */
+#ifndef NODE_TALLY_H
+#define NODE_TALLY_H
+
+#include <stdint.h>
+
+/* Counts since the start. Each has one writer, or is written with interrupts masked. */
+struct tally {
+    uint32_t interrupts; /* of the card, or of the pin */
+    uint32_t frames;     /* that the driver's task took from the card, or descriptors from the queue */
+    uint32_t broken;     /* frames that the card or their length says are none */
+    uint32_t no_buffer;  /* frames for which the pool had no buffer */
+    uint32_t no_room;    /* frames, or descriptors, that a full mailbox or queue turned away */
+    uint32_t served;     /* datagrams that the UDP server received */
+    uint32_t steps;      /* of the critical task's work */
+    uint32_t jobs;       /* that have ended */
+    uint32_t late_jobs;
+    int32_t lateness;         /* of the job that ended last, in ticks of the clock */
+    uint32_t ended_at;        /* when it ended */
+    uint64_t lateness_sum;    /* of all late jobs */
+    uint32_t busy_interrupts; /* those that came while the closed loop ran */
+    uint32_t no_memory;       /* allocations that FreeRTOS' heap refused */
+};
+extern volatile struct tally tally;
+
+/* Takes the first sample in options.begin_ms, one every options.window_ms, and ends the run with
+ * the report after options.windows; does nothing if there are no windows. */
+void tally_start(void);
+
+/* The interrupt at a window's end. */
+void tally_interrupt(void);
+
+#endif

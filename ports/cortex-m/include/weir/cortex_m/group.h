@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Groups: sources that share a timer and a priority.
+ */
+#ifndef WEIR_CORTEX_M_GROUP_H
+#define WEIR_CORTEX_M_GROUP_H
+
+#include "weir/cortex_m/limit.h"
+
+/*
+ * A priority that BASEPRI can hold back, and that FreeRTOS allows to those who call it, where its
+ * configuration is known: its critical sections hold back what is as urgent as
+ * configMAX_SYSCALL_INTERRUPT_PRIORITY or less.
+ */
+#ifdef configMAX_SYSCALL_INTERRUPT_PRIORITY
+#define WEIR_CORTEX_M_MOST_URGENT (configMAX_SYSCALL_INTERRUPT_PRIORITY)
+#else
+#define WEIR_CORTEX_M_MOST_URGENT 1
+#endif
+
+#define WEIR_CORTEX_M_EACH_1(do_it, a) do_it(a)
+#define WEIR_CORTEX_M_EACH_2(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_1(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_3(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_2(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_4(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_3(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_5(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_4(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_6(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_5(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_7(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_6(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_EACH_8(do_it, a, ...) do_it(a) WEIR_CORTEX_M_EACH_7(do_it, __VA_ARGS__)
+#define WEIR_CORTEX_M_PICK(a, b, c, d, e, f, g, h, count, ...) WEIR_CORTEX_M_EACH_##count
+#define WEIR_CORTEX_M_EACH(do_it, ...) WEIR_CORTEX_M_PICK(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)(do_it, __VA_ARGS__)
+
+#define WEIR_CORTEX_M_TICK_ONE(name) name##_tick(now);
+#define WEIR_CORTEX_M_LEFT_ONE(name) left = name##_left(now, left);
+
+/**
+ * A group: `timer` and its sources, all of `urgency` in the NVIC (1 to 255; 0 cannot be held back).
+ * It defines NAME_run(), which starts the timer, the timer's interrupt function `vector`, and, for a
+ * timer that never interrupts, NAME_tick(), which is called from a tick that exists already, in an
+ * interrupt of the same priority.
+ */
+#define WEIR_CORTEX_M_GROUP(name, timer, urgency, vector, ...)                                                                             \
+    _Static_assert((urgency) >= WEIR_CORTEX_M_MOST_URGENT && (urgency) <= 255,                                                             \
+                   "the priority of a group is 1 to 255, and with FreeRTOS at least configMAX_SYSCALL_INTERRUPT_PRIORITY");                \
+    uint8_t timer##_priority(void)                                                                                                         \
+    {                                                                                                                                      \
+        return (urgency);                                                                                                                  \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_tick(void)                                                                                                     \
+    {                                                                                                                                      \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        WEIR_CORTEX_M_EACH(WEIR_CORTEX_M_TICK_ONE, __VA_ARGS__)                                                                            \
+    }                                                                                                                                      \
+    void vector(void);                                                                                                                     \
+    void vector(void)                                                                                                                      \
+    {                                                                                                                                      \
+        timer##_acknowledge();                                                                                                             \
+        name##_tick();                                                                                                                     \
+        weir_ticks_t now = timer##_now(), left = WEIR_CORTEX_M_REST;                                                                       \
+        WEIR_CORTEX_M_EACH(WEIR_CORTEX_M_LEFT_ONE, __VA_ARGS__)                                                                            \
+        timer##_alarm_after(now, left);                                                                                                    \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_run(void)                                                                                                      \
+    {                                                                                                                                      \
+        timer##_begin();                                                                                                                   \
+        weir_nvic_set_priority(timer##_irq, (urgency));                                                                                    \
+        timer##_alarm_after(timer##_now(), WEIR_CORTEX_M_REST);                                                                            \
+        weir_nvic_enable(timer##_irq);                                                                                                     \
+    }                                                                                                                                      \
+    _Static_assert(true, "a semicolon may follow")
+
+/**
+ * What every timer needs beside its registers: NAME_alarm_by() sets the alarm earlier, never later.
+ * A chip's header defines NAME_now(), NAME_set(left) and NAME_irq, and then calls this.
+ */
+#define WEIR_CORTEX_M_TIMER(name)                                                                                                          \
+    uint8_t name##_priority(void);                                                                                                         \
+    static weir_ticks_t name##_alarm_at;                                                                                                   \
+    /* Interrupts `left` ticks after `now`, a very recent instant. */                                                                      \
+    WEIR_INLINE void name##_alarm_after(weir_ticks_t now, weir_ticks_t left)                                                               \
+    {                                                                                                                                      \
+        name##_alarm_at = (weir_ticks_t) (now + left);                                                                                     \
+        if (left == 0) {                                                                                                                   \
+            weir_nvic_pend(name##_irq);                                                                                                    \
+        } else {                                                                                                                           \
+            name##_set(left);                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* Interrupts at `at`, at once if that is reached, unless the alarm is set for an earlier instant. */                                  \
+    WEIR_INLINE void name##_alarm_by(weir_ticks_t now, weir_ticks_t at)                                                                    \
+    {                                                                                                                                      \
+        if (!weir_ticks_reached(at, name##_alarm_at)) {                                                                                    \
+            name##_alarm_after(now, weir_ticks_reached(now, at) ? 0 : weir_ticks_between(now, at));                                        \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    _Static_assert(true, "a semicolon may follow")
+
+#endif

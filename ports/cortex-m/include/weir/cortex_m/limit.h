@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Sources: the limiter of core/ inlined into the interrupt of a line.
+ */
+#ifndef WEIR_CORTEX_M_LIMIT_H
+#define WEIR_CORTEX_M_LIMIT_H
+
+#include "weir/cortex_m/nvic.h"
+#include "weir/limit.h"
+
+#if WEIR_TICK_BITS != 32
+#error "ports/cortex-m counts in 32 bits: compile with -DWEIR_TICK_BITS=32, or without it"
+#endif
+
+/** Ticks between two ageings, an eighth of a wrap (CONTRACTS.md, Ageing). */
+#define WEIR_CORTEX_M_REST ((weir_ticks_t) 0x20000000u)
+/**
+ * The most ticks that a limiter may look ahead and back together: with these and WEIR_CORTEX_M_REST
+ * a quarter of a wrap is left for latencies.
+ */
+#define WEIR_CORTEX_M_SPAN_MOST 0x40000000u
+
+/**
+ * Called after each event of a source with what was done: for tests. `kind` is one of
+ * WEIR_CORTEX_M_EVENT_*.
+ */
+#ifndef WEIR_CORTEX_M_ON_EVENT
+#define WEIR_CORTEX_M_ON_EVENT(state, kind, now, pending, step) ((void) 0)
+#endif
+enum {
+    WEIR_CORTEX_M_EVENT_START = 0,
+    WEIR_CORTEX_M_EVENT_REQUEST = 1,
+    WEIR_CORTEX_M_EVENT_REFUSED = 2,
+    WEIR_CORTEX_M_EVENT_TICK = 3,
+    WEIR_CORTEX_M_EVENT_ENABLE = 4,
+    WEIR_CORTEX_M_EVENT_DISABLE = 5
+};
+
+void weir_cortex_m_bad_limit(void)
+    __attribute__((error("this limit cannot be kept: the interval must be 1 to 2^29 ticks (bucket: at most 2^30 / (burst + 1)), the burst 1 to "
+                         "255 (strict, paced: 1), the lag below the interval (0 with other policies than strict), ONE_SHOT goes with BURSTY")));
+
+/** True iff ageing every WEIR_CORTEX_M_REST ticks is often enough for this configuration. */
+WEIR_INLINE bool weir_cortex_m_can_keep_young(const weir_limit_config_t *c)
+{
+    uint32_t span = c->policy == WEIR_LIMIT_BUCKET ? (uint32_t) c->burst + 1u : 2u;
+    return c->policy == WEIR_LIMIT_OFF || c->interval <= WEIR_CORTEX_M_SPAN_MOST / span;
+}
+
+/** Does not compile, if optimised, with a limit that cannot be kept. */
+WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
+{
+#ifdef __OPTIMIZE__
+    if (weir_limit_checked(c) != WEIR_LIMIT_OK || !weir_cortex_m_can_keep_young(c)) {
+        weir_cortex_m_bad_limit();
+    }
+#else
+    (void) c;
+#endif
+}
+
+/**
+ * Limits line `irq` of the NVIC. `timer` is the timer of its group, `vector` the name of the line's
+ * interrupt function in the vector table; the other arguments initialise a weir_limit_config_t, in
+ * ticks of the timer. The body of the handler follows. The configuration is a constant: the compiler
+ * keeps only what its policy needs. Masked is the line, in the NVIC, whose pending bit keeps one
+ * request (WEIR_LIMIT_EDGE).
+ */
+#define WEIR_CORTEX_M_LIMIT(name, timer, irq, vector, ...)                                                                                 \
+    WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, weir_nvic_disable(irq), weir_nvic_enable(irq), __VA_ARGS__)
+
+/**
+ * WEIR_CORTEX_M_LIMIT that masks where `mask_it` and `unmask_it` say, two statements: by the enable
+ * bit of the device, for example, where others ask by the same line or where the line's level would
+ * stay. The line itself stays enabled.
+ */
+#define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                          \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    static weir_limit_state_t name##_state;                                                                                                \
+    enum { name##_irq = (irq) };                                                                                                           \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                           \
+    {                                                                                                                                      \
+        if (step.mask) {                                                                                                                   \
+            mask_it;                                                                                                                       \
+        }                                                                                                                                  \
+        if (step.unmask) {                                                                                                                 \
+            unmask_it;                                                                                                                     \
+        }                                                                                                                                  \
+        if (step.ack) {                                                                                                                    \
+            weir_nvic_clear(name##_irq);                                                                                                   \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    void vector(void);                                                                                                                     \
+    void vector(void)                                                                                                                      \
+    {                                                                                                                                      \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_limit_step_t step;                                                                                                            \
+        if (weir_limit_is_on(&name##_state)) {                                                                                             \
+            step = weir_limit_request_with(&name##_state, &name##_config, now, false);                                                     \
+            name##_perform_line(step);                                                                                                     \
+            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                          \
+        } else {                                                                                                                           \
+            step = weir_limit_refused_with(&name##_state, &name##_config, now);                                                            \
+            name##_perform_line(step);                                                                                                     \
+            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                          \
+        }                                                                                                                                  \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        if (step.serve) {                                                                                                                  \
+            name##_handler();                                                                                                              \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&name##_state, now, timer##_now());                                                                        \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
+    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
+    {                                                                                                                                      \
+        bool pending = name##_config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                      \
+        weir_limit_step_t step = weir_limit_tick_with(&name##_state, &name##_config, now, pending);                                        \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                               \
+        if (step.serve) {                                                                                                                  \
+            name##_handler();                                                                                                              \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&name##_state, now, timer##_now());                                                                        \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
+    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
+    {                                                                                                                                      \
+        if (!weir_limit_is_armed(&name##_state, &name##_config)) {                                                                         \
+            return most;                                                                                                                   \
+        }                                                                                                                                  \
+        if (weir_limit_is_released(&name##_state) || weir_ticks_reached(now, name##_state.due)) {                                          \
+            return 0;                                                                                                                      \
+        }                                                                                                                                  \
+        weir_ticks_t left = weir_ticks_between(now, name##_state.due);                                                                     \
+        return left < most ? left : most;                                                                                                  \
+    }                                                                                                                                      \
+    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                     \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        weir_cortex_m_check(&name##_config);                                                                                               \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_nvic_set_priority(name##_irq, timer##_priority());                                                                            \
+        weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, now);                                                \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_START, now, false, step);                                                \
+        weir_nvic_enable(name##_irq);                                                                                                      \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    /* The user wants the line on, or off, until the next such call (regehr2005 §4): in place of the line's own enable bit. From a         \
+     * thread, or an interrupt that is no more urgent than the group. */                                                                   \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_limit_step_t step = weir_limit_user_disable(&name##_state);                                                                   \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_DISABLE, timer##_now(), false, step);                                    \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_limit_step_t step = weir_limit_user_enable(&name##_state, now);                                                               \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_ENABLE, now, false, step);                                               \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_handler(void)
+
+/**
+ * The ticks of an interval that admits at most `hertz` if the timer counts `clock` ticks a second:
+ * rounded up, so that the limit is never above this rate. For a rate of 0, or one beyond the
+ * clock's, the result is 0, which does not compile. For constants: the macro divides in 64 bits.
+ */
+#define WEIR_CORTEX_M_TICKS(hertz, clock)                                                                                                  \
+    ((hertz) > 0 && (hertz) <= (clock) ? (weir_ticks_t) (((clock) + 0uLL + (hertz) - 1u) / ((hertz) > 0 ? (hertz) : 1)) : 0)
+
+#endif

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Runs the short forms of the experiments on the node of experiments/behnke2021, and tests their
+# claims.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The tests have made this build already; most of the time is QEMU's.
+cargo build --locked -p weir-lab
+target=${CARGO_TARGET_DIR:-target}
+
+passed=0
+failed=0
+for file in experiments/*/*.toml; do
+    grep -qx 'kind = "node"' "$file" || continue
+    name=${file#experiments/}
+    if "$target/debug/weir-lab" reproduce --quick "${name%.toml}"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name" >&2
+    fi
+done
+echo "experiments on the node: $passed passed, $failed failed"
+[ $failed = 0 ]
