@@ -34,9 +34,9 @@
 
 /**
  * A group: `timer` and its sources, all of `urgency` in the NVIC (1 to 255; 0 cannot be held back).
- * It defines NAME_run(), which starts the timer, the timer's interrupt function `vector`, and, for a
- * timer that never interrupts, NAME_tick(), which is called from a tick that exists already, in an
- * interrupt of the same priority.
+ * It defines NAME_run(), which starts the timer, the timer's interrupt function `vector`, and, for
+ * a timer that never interrupts, NAME_tick(), which is called from a tick that exists already, in
+ * an interrupt of the same priority.
  */
 #define WEIR_CORTEX_M_GROUP(name, timer, urgency, vector, ...)                                                                             \
     _Static_assert((urgency) >= WEIR_CORTEX_M_MOST_URGENT && (urgency) <= 255,                                                             \
