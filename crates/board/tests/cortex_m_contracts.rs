@@ -4,7 +4,7 @@
 //! core/CONTRACTS.md. Every test needs QEMU and the compiler for Arm.
 mod cortex;
 
-use cortex::{Elf, Limit, can_run, compile, spec};
+use cortex::{Elf, Limit, PER_TICK, can_run, compile, spec};
 use rayon::prelude::*;
 use weir_board::board::EmulatedBoard;
 use weir_board::run::{LineStimulus, RunResult, run};
@@ -278,6 +278,26 @@ fn cortex_m_loses_nothing_below_the_limit() {
             assert_eq!(requests.count(), served, "{limit:?}");
             let timer = result.vectors.iter().find(|used| used.name == "IRQ10");
             assert_eq!(timer.map_or(0, |used| used.taken), 0, "{limit:?}");
+        }
+    });
+}
+
+/// LIMIT-TIMERLESS-1: the same with a tick of SysTick, a fifth of an interval, in place of the timer.
+#[test]
+fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
+    if !can_run() {
+        return;
+    }
+    Limit::all().into_par_iter().for_each(|limit| {
+        let period = limit.config.interval * limit.divisor / 5;
+        let ticked = format!("TICKED={period}");
+        let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0", &ticked])).unwrap();
+        for text in &adversaries(&limit)[..2] {
+            let (result, events) = flood(&elf, &limit, &[text], &["served"]);
+            replay(&limit, &events, text);
+            let served = judge(&limit, &events, period * PER_TICK, text);
+            assert_eq!(result.counters["served"], served as u64);
+            assert!(served > 50, "{limit:?} {text}: only {served}");
         }
     });
 }
