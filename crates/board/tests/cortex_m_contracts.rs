@@ -282,7 +282,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
     });
 }
 
-/// LIMIT-TIMERLESS-1: the same with a tick of SysTick, a fifth of an interval, in place of the timer.
+/// LIMIT-TIMERLESS-1: the same with SysTick, every fifth of an interval, in place of the timer.
 #[test]
 fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
     if !can_run() {

@@ -49,7 +49,8 @@
 /**
  * A group without a timer of its own (LIMIT-TIMERLESS-1): NAME_tick() is called from a tick that
  * exists already, in an interrupt of the priority `urgency`, which it has been given. `timer` is a
- * WEIR_CORTEX_M_CLOCK. The tick's period adds to the latency, and is at most 2^29 ticks of the clock.
+ * WEIR_CORTEX_M_CLOCK. The tick's period adds to the latency, and is at most 2^29 ticks of the
+ * clock.
  */
 #define WEIR_CORTEX_M_TICKED_GROUP(name, timer, urgency, ...)                                                                              \
     WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__) _Static_assert(true, "a semicolon may follow")
