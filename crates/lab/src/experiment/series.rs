@@ -417,6 +417,23 @@ mod tests {
     }
 
     #[test]
+    fn a_line_explains_what_lies_on_it() {
+        let through = |means: &[f64]| {
+            let point = |(x, mean): (f64, &f64)| SeriesPoint {
+                x,
+                values: vec![mean - 1.0, mean + 1.0],
+            };
+            let points: Vec<_> = [1.0, 2.0, 4.0].into_iter().zip(means).map(point).collect();
+            Over::Linear.of(&points)
+        };
+        let on_it = through(&[5.0, 3.0, -1.0]).unwrap();
+        assert!((on_it - 1.0).abs() < 1e-12, "{on_it}");
+        let beside = through(&[1.0, 5.0, 1.0]).unwrap();
+        assert!((0.0..0.5).contains(&beside), "{beside}");
+        assert_eq!(through(&[1.0, 2.0]), None);
+    }
+
+    #[test]
     fn what_is_no_number_is_not_overlooked() {
         let mut points = points();
         points[1].values[0] = f64::NAN;
