@@ -7,8 +7,8 @@
 #   run.sh PLAN [OPTION...]      options of the node, such as driver=packet
 #
 # SHIFT is the logarithm of the nanoseconds of an instruction (3: 8 ns).
-# Exit: 0; 2 the node, the plugin or QEMU is missing or refuses something; 3 the node has failed, and
-# the object says how; 124 it went on for ten minutes of the host's time.
+# Exit: 0; 2 the node, the plugin or QEMU is missing or refuses something; 3 the node has failed,
+# and the object says how; 124 it went on for ten minutes of the host's time.
 set -euo pipefail
 [ $# -ge 1 ] || {
     echo "experiments/behnke2021/node/run.sh: a plan is missing: run.sh PLAN [OPTION...]" >&2
