@@ -55,8 +55,7 @@ impl Node {
     fn qemu(&self, options: &str) -> Command {
         let arguments: String = options
             .split_whitespace()
-            .map(|option| format!(",arg={option}"))
-            .collect();
+            .fold(String::new(), |text, option| text + ",arg=" + option);
         let mut command = Command::new("timeout");
         command
             .args(["120", "qemu-system-arm", "-M", "mps2-an385"])
