@@ -119,6 +119,8 @@ for bits in 16 32 64; do
 done
 mapfile -d '' -t units < <(git ls-files -z 'ports/avr/*.c')
 [ ${#units[@]} = 0 ] || check_c 16 --library=avr -I ports/avr/include "${units[@]}"
+mapfile -d '' -t units < <(git ls-files -z 'ports/cortex-m/*.c')
+[ ${#units[@]} = 0 ] || check_c 32 -I ports/cortex-m/include "${units[@]}"
 mapfile -d '' -t units < <(git ls-files -z 'ports/riscv/*.c' 'experiments/*/firmware-soc/*.c')
 [ ${#units[@]} = 0 ] || check_c 32 -I ports/riscv/include -I rtl/limit/registers/generated "${units[@]}"
 

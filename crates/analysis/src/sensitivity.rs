@@ -7,7 +7,9 @@
 //! analyses; there each source gets a lower bound, from windows that are found once
 //! ([`crate::slack`]).
 
-use weir_model::{Expiry, Interval, Limit, Place, Policy, Rate, Source, System, Timing};
+use weir_model::{
+    Expiry, InterfaceThread, Interval, Limit, Place, Policy, Rate, Source, System, Timing,
+};
 
 use crate::analysis::{Analysis, each};
 use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
@@ -128,14 +130,19 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
 
 /// Like [`headroom`], but gives lower bounds whatever the size of the system. No source has known
 /// headroom if the system breaks a deadline as it is. None may exceed today's rate if packets have
-/// deadlines, of their flows or their receivers: the windows say nothing of these.
+/// deadlines, of their flows or their receivers, or if a thread of a kernel takes them: the windows
+/// say nothing of these.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
     let of_packets = has_flow_deadlines(system)
         || (system.receivers.iter()).any(|of| of.works_per_packet() && of.deadline.is_some());
+    let takes = |source| {
+        let of = |thread: &InterfaceThread| thread.takes.is_some_and(|(index, _)| index == source);
+        system.linux.threads.iter().any(of)
+    };
     each(system.sources.len(), |source| match &slack {
-        Some(_) if of_packets => Headroom {
+        Some(_) if of_packets || takes(source) => Headroom {
             factor: Some(1.0),
             exact: false,
             ..hopeless(source)
@@ -239,6 +246,14 @@ fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     Some(found)
 }
 
+/// No rate bounds the source, and the deadlines that hold do so at any.
+fn without_knob(source: usize, holds_now: bool) -> Headroom {
+    Headroom {
+        factor: (!holds_now).then_some(0.0),
+        ..hopeless(source)
+    }
+}
+
 /// No rate helps, however slow.
 fn hopeless(source: usize) -> Headroom {
     Headroom {
@@ -256,7 +271,7 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
         .get(source)
         .and_then(|of| KnobRange::of(of, clock, latency))
     else {
-        return hopeless(source);
+        return without_knob(source, holds_now);
     };
     let at = |index: u64| {
         let mut changed = system.clone();
@@ -264,6 +279,7 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
             .sources
             .get_mut(source)
             .map_or(0.0, |of| range.knob.set(of, index, clock));
+        changed.renew_threads();
         (changed, factor)
     };
     // A flow's latency may shrink when its limit grows, so the first miss that bisection finds need
@@ -294,7 +310,7 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
         .get(source)
         .and_then(|of| Some((of, KnobRange::of(of, clock, latency)?)))
     else {
-        return hopeless(source);
+        return without_knob(source, true);
     };
     let at = |index: u64| {
         let mut changed = of.clone();

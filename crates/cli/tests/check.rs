@@ -676,3 +676,33 @@ fn a_file_for_linux_has_the_kernels_threads() {
     let printed = check_file(&changed, &[]);
     assert_eq!(printed.code, Some(2), "{}", printed.out);
 }
+
+/// A thread without a cap has more to do at a higher rate: what a source may rise to counts that.
+#[test]
+fn what_a_rate_may_rise_to_counts_the_threads_that_take_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let cap = "top_half = { runtime = \"500us\", period = \"10ms\" }";
+    assert!(text.contains(cap));
+    let at = |rate: &str| {
+        text.replacen(cap, "top_half = { urgency = 90 }", 1)
+            .replacen("\"ethernet-100\"", &format!("\"{rate}\""), 1)
+    };
+    let (answer, code) = json(&at("10kHz"));
+    assert_eq!(code, Some(0), "{answer}");
+    let headroom = &one(&answer["sources"], "name", "ethernet")["headroom"];
+    assert_eq!(headroom["binding"], "control", "{headroom}");
+    let hz = headroom["hz"].as_f64().unwrap();
+    // A thread has so many whole packets in each millisecond.
+    let whole = 1_000.0 * (hz / 1_000.0).floor();
+    assert_eq!(check(at(&format!("{whole}Hz")), &[]).code, Some(0));
+    let beyond = whole + 2_000.0;
+    assert_eq!(check(at(&format!("{beyond}Hz")), &[]).code, Some(1));
+    let (needed, _) = json(&at("10kHz"));
+    let rates = &needed["assumptions"]["worst_rates"];
+    assert_eq!(rates[0], "ethernet", "{rates}");
+    // With its cap the loop keeps its deadline whatever comes.
+    let (capped, _) = json(&text);
+    let rates = capped["assumptions"]["worst_rates"].as_array().unwrap();
+    assert!(rates.is_empty(), "{rates:?}");
+}

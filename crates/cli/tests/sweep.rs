@@ -75,6 +75,23 @@ fn a_row_stands_for_each_combination_the_last_parameter_changing_fastest() {
 }
 
 #[test]
+fn a_key_that_no_file_has_is_refused_before_any_run() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.csv");
+    for key in [
+        "cpu.clok",
+        "source.ignition.limit.rat",
+        "receiver.attitude.wect",
+    ] {
+        let printed = sweep(&out, &["--vary", &format!("{key}=1MHz,2MHz")]);
+        assert_eq!(printed.code, Some(2), "{key}: {}", printed.out);
+        assert!(printed.err.contains("cannot be varied"), "{}", printed.err);
+        assert!(printed.err.contains("did you mean"), "{}", printed.err);
+        assert!(!out.exists());
+    }
+}
+
+#[test]
 fn keys_of_the_file_are_varied_and_what_is_no_system_says_so() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("out.csv");

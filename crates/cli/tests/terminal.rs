@@ -19,8 +19,10 @@ fn lines(arguments: &str, terminal: u16, environment: &str) -> Vec<String> {
         .output()
         .expect("script, of bsdutils");
     let text = String::from_utf8(output.stdout).unwrap();
+    // What a progress bar has shown before is erased; there is one where the machine is slow.
+    let shown = |line: &str| line.rsplit("\u{1b}[2K").next().map(str::to_owned);
     text.lines()
-        .map(|line| line.trim_end().to_owned())
+        .filter_map(|line| shown(line.trim_end()))
         .collect()
 }
 

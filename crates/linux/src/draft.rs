@@ -96,7 +96,7 @@ const PROCESSOR: &str = "
 clock = \"1000MHz\"
 interrupts = \"flat\"
 longest_instruction = \"100ns\"
-context_switch = { worst = \"2us\", measured = true }
+context_switch = \"2us\"
 costs = { off = { request_served = \"2us\" } }
 
 [linux]
@@ -129,7 +129,7 @@ fn source(
             order + 1
         ),
     );
-    line(text, "handler = { worst = \"2us\", measured = true }");
+    line(text, "handler = \"2us\"");
     line(text, &format!("interface = {}", quoted(&interface.name)));
     name
 }
@@ -186,8 +186,8 @@ fn flow(text: &mut String, source: &str, receiver: &str, key: PacketKey, names: 
             key.protocol, key.port
         ),
     );
-    line(text, "top_half = { worst = \"2us\", measured = true }");
-    line(text, "bottom_half = { worst = \"5us\", measured = true }");
+    line(text, "top_half = \"2us\"");
+    line(text, "bottom_half = \"5us\"");
 }
 
 fn line(text: &mut String, line: &str) {

@@ -146,23 +146,11 @@ impl Node {
         for interface in &mut interfaces {
             (interface.urgent, interface.others) = urgent(system, interface, &receivers);
         }
-        if mode == LinuxMode::Predicted {
-            if matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
-                return Err(NotForLinux::CapFollows {
-                    name: system.name.clone(),
-                });
-            }
-            if interfaces.len() > predicted::DEVICES {
-                return Err(NotForLinux::Interfaces {
-                    name: system.name.clone(),
-                    found: interfaces.len(),
-                });
-            }
-        }
-        if mode != LinuxMode::Exact && linux.top_half == Some(TopHalf::Interrupt) {
-            return Err(NotForLinux::NoThread {
+        linux.check(mode)?;
+        if mode == LinuxMode::Predicted && interfaces.len() > predicted::DEVICES {
+            return Err(NotForLinux::Interfaces {
                 name: system.name.clone(),
-                mode: mode.name(),
+                found: interfaces.len(),
             });
         }
         if mode == LinuxMode::Exact {
@@ -170,11 +158,6 @@ impl Node {
             linux.receive_buffer.get_or_insert(RECEIVE_BUFFER);
         }
         linux.receive_buffer = linux.receive_buffer.filter(|&bytes| bytes > 0);
-        if linux.cap_timer && !matches!(linux.top_half, Some(TopHalf::Cap { .. })) {
-            return Err(NotForLinux::NoCap {
-                name: system.name.clone(),
-            });
-        }
         Ok(Self {
             name: system.name.clone(),
             linux,

@@ -12,7 +12,20 @@ use weir_model::System;
 
 /// A file for Linux: a task, and two receivers of packets.
 fn text(linux: &str, urgencies: [u8; 3], wcet_us: u64, deadline_us: u64) -> String {
+    let costs = ["1us", "4us", "3us"];
+    with_costs(linux, urgencies, wcet_us, deadline_us, costs)
+}
+
+/// The same with these costs of a packet: its top half, and two bottom halves.
+fn with_costs(
+    linux: &str,
+    urgencies: [u8; 3],
+    wcet_us: u64,
+    deadline_us: u64,
+    costs: [&str; 3],
+) -> String {
     let [task, first, second] = urgencies;
+    let [top, bottom, other] = costs;
     format!(
         r#"schema = 1
 [cpu]
@@ -47,14 +60,14 @@ urgency = {second}
 name = "one"
 source = "eth"
 receiver = "first"
-top_half = "1us"
-bottom_half = "4us"
+top_half = "{top}"
+bottom_half = "{bottom}"
 [[flow]]
 name = "two"
 source = "eth"
 receiver = "second"
-top_half = "1us"
-bottom_half = "3us"
+top_half = "{top}"
+bottom_half = "{other}"
 "#
     )
 }
@@ -104,7 +117,10 @@ proptest! {
         let text = text(&linux, urgencies, wcet_us, wcet_us + slack_us);
         let system = weir_model::parse("test.toml", &text).unwrap();
         // The mode predicted has no cap, and only exact does without a thread: there is no plan.
-        let Ok(node) = Node::of(&system, None) else { return Ok(()) };
+        let Ok(node) = Node::of(&system, None) else {
+            prop_assert!(system.with_threads().is_err(), "{text}");
+            return Ok(());
+        };
         let share = Share::of(&node, &node.interfaces[0], tick, None);
         let Some(bound) = guaranteed(&system) else { return Ok(()) };
         let is_safe = share.safe.iter().any(|name| name == "task");
@@ -123,6 +139,24 @@ proptest! {
             }
             None => {}
         }
+    }
+}
+
+proptest! {
+    /// A thread whose work for a packet is not stated has no bound, and neither has what it delays.
+    #[test]
+    fn what_is_guaranteed_does_not_wait_for_unknown_costs(
+        (linux, tick) in linux(),
+        urgencies in [0..99_u8, 0..99_u8, 0..99_u8],
+    ) {
+        let zero = ["0us"; 3];
+        let text = with_costs(&linux, urgencies, 1_000, 100_000, zero);
+        let system = weir_model::parse("test.toml", &text).unwrap();
+        let Ok(node) = Node::of(&system, None) else { return Ok(()) };
+        let share = Share::of(&node, &node.interfaces[0], tick, None);
+        prop_assert_eq!(share.capacity_hz, None);
+        let precedes = share.cap.is_some() || !share.safe.iter().any(|name| name == "task");
+        prop_assert!(!precedes || guaranteed(&system).is_none(), "{}", text);
     }
 }
 

@@ -7,7 +7,7 @@ use weir_linux::exact::ORDINARY_QUEUE;
 use weir_linux::share::Share;
 use weir_linux::system::{ListeningPort, Mark, Node, NotForLinux};
 use weir_linux::urgency::Urgency;
-use weir_model::{LinuxMode, Protocol, TopHalf};
+use weir_model::{LinuxContradiction, LinuxMode, Protocol, TopHalf};
 
 const BEGINNING: &str = "
 schema = 1
@@ -154,7 +154,10 @@ fn a_timer_ends_a_cap_and_nothing_else() {
     assert!(timed(cap).unwrap().linux.cap_timer);
     for keys in ["", "top_half = { urgency = 9 }\n"] {
         let error = timed(keys).unwrap_err();
-        assert!(matches!(error, NotForLinux::NoCap { .. }), "{error}");
+        assert!(
+            matches!(error, NotForLinux::Contradiction(LinuxContradiction::NoCap)),
+            "{error}"
+        );
     }
 }
 
@@ -169,7 +172,13 @@ fn only_the_mode_exact_does_without_threads() {
     assert_eq!(top_half, Some(TopHalf::Interrupt));
     for mode in [LinuxMode::Native, LinuxMode::Predicted] {
         let error = of(mode).unwrap_err();
-        assert!(matches!(error, NotForLinux::NoThread { .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                NotForLinux::Contradiction(LinuxContradiction::NoThread { .. })
+            ),
+            "{error}"
+        );
     }
 }
 

@@ -13,14 +13,19 @@ pub struct CompilerVersion {
 
 impl CompilerVersion {
     /// Parses the first line that a compiler of GCC prints for `--version`, such as `avr-gcc (GCC)
-    /// 14.2.0`, or what [`Display`] prints. None: the first word is no command, or the last one no
-    /// version of two or three numbers.
+    /// 14.2.0`, or what [`Display`] prints. A date may follow the version. None: the first word is
+    /// no command, or the last one no version of two or three numbers.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let command = words.next()?.to_owned();
         let mut parts = [0; 3];
-        let mut numbers = words.next_back()?.split('.');
+        let is_date = |word: &str| word.len() == 8 && word.chars().all(|c| c.is_ascii_digit());
+        let mut last = words.next_back()?;
+        if is_date(last) {
+            last = words.next_back()?;
+        }
+        let mut numbers = last.split('.');
         for (index, part) in parts.iter_mut().enumerate() {
             match numbers.next() {
                 Some(number) => *part = number.parse().ok()?,
@@ -85,11 +90,23 @@ mod tests {
                 "riscv64-unknown-elf-gcc (14.2.0+19) 14.2.0",
                 "riscv64-unknown-elf-gcc 14.2.0",
             ),
+            (
+                "arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205",
+                "arm-none-eabi-gcc 12.2.1",
+            ),
             ("cc 9.1", "cc 9.1.0"),
         ] {
             assert_eq!(CompilerVersion::parse(line).unwrap().to_string(), shown);
         }
-        for line in ["", "cc", "cc 9", "cc 9.x", "cc 1.2.3.4", "cc (9.1.0)"] {
+        for line in [
+            "",
+            "cc",
+            "cc 9",
+            "cc 20221205",
+            "cc 9.x",
+            "cc 1.2.3.4",
+            "cc (9.1.0)",
+        ] {
             assert_eq!(CompilerVersion::parse(line), None, "{line}");
         }
     }

@@ -10,6 +10,9 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 /// The most errors that are shown; the rest is counted. A file with more of them is no system file.
 const MOST_SHOWN: usize = 50;
 
+/// The label of a key that its section does not know.
+pub(crate) const UNKNOWN_KEY: &str = "unknown key";
+
 /// One error of a system file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -44,6 +47,12 @@ impl Problem {
     pub(crate) fn and_at(mut self, at: SourceSpan, label: impl Into<String>) -> Self {
         self.labels.push((at, label.into()));
         self
+    }
+
+    /// Has the file a key that its section does not know?
+    #[must_use]
+    pub fn is_unknown_key(&self) -> bool {
+        self.labels.iter().any(|(_, label)| label == UNKNOWN_KEY)
     }
 
     /// What is wrong.

@@ -19,8 +19,8 @@ pub mod worst_rates;
 pub use compiler::{CompilerVersion, board_compilers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use linux::{
-    Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, LONGEST_TICK, Linux,
-    LinuxBoundError, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,
+    Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, InterfaceThread, LONGEST_TICK,
+    Linux, LinuxBoundError, LinuxContradiction, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,
 };
 pub use load::{FILE_BYTES_MOST, load, parse};
 pub use quantity::{Duration, QuantityError, Rate};

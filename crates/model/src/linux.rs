@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a system file says to `weir linux`, and the threads that follow from it for the analysis.
+mod contradiction;
 mod threads;
 
 use std::time::Duration;
 
+use crate::system::Cost;
+
 pub use crate::file::linux::{Accounting, LinuxMode, Predict};
+pub use contradiction::LinuxContradiction;
 pub use threads::{
     CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, LONGEST_TICK, LinuxBoundError, MOST_OF_POLL,
 };
@@ -36,12 +40,21 @@ pub struct Linux {
     /// The sources that are queues of a network interface, in the file's order. Several may be of
     /// the same interface.
     pub interfaces: Vec<Interface>,
-    /// The receivers that [`crate::System::with_threads`] added: threads of the kernel. A file has
-    /// none.
-    pub threads: Vec<usize>,
+    /// The threads of the kernel that [`crate::System::with_threads`] added. A file has none.
+    pub threads: Vec<InterfaceThread>,
     /// The receivers that are recognised by more than their port ([`crate::Receiver::port`]), in
     /// the file's order.
     pub matches: Vec<Match>,
+}
+
+/// A thread of the kernel that stands among the receivers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InterfaceThread {
+    /// Its index in [`crate::System::receivers`].
+    pub receiver: usize,
+    /// The source whose packets it takes at their worst rate, as an index in
+    /// [`crate::System::sources`], with what each costs; none: it has a cap, whatever comes.
+    pub takes: Option<(usize, Cost)>,
 }
 
 /// What the thread that takes packets from the device may do.

@@ -380,6 +380,17 @@ mod tasks_and_packets {
     }
 
     #[test]
+    fn say_what_has_a_deadline() {
+        for idle in ["", "period = \"1ms\"\n", "wcet = \"0us\"\n"] {
+            says(
+                &task(&format!("{idle}deadline = «\"1ms\"»")),
+                "does not say what it does until then",
+                "add `wcet`",
+            );
+        }
+    }
+
+    #[test]
     fn run_per_packet_of_a_flow_of_their_own() {
         let receivers = "[[receiver]]\nname = \"server\"\nurgency = 1\nwcet = «\"1ms\"»\n[[receiver]]\nname = \"log\"\nurgency = 1\n";
         let flow_to = |receiver: &str| {

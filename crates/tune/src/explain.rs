@@ -49,6 +49,8 @@ pub enum Remedy {
     Expected(usize, f64),
     /// A handler of so many cycles of the source with this index.
     Handler(usize, u64),
+    /// A WCET of so many cycles of the receiver with this index.
+    Wcet(usize, u64),
     /// The limit of the source with this index in hardware.
     InHardware(usize),
     /// So much over-admission: 0.1 is 10 %.
@@ -98,10 +100,17 @@ pub fn explain(task: &TuningTask, keep: &[usize], expecting: Expecting) -> Confl
     }
 }
 
-/// The over-admissions that are tried.
-const OVER_ADMISSIONS: [f64; 7] = [0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0];
-/// The largest factor by which a remedy changes a value: what has to change more is another system.
+/// The largest over-admission that is tried.
+const MOST_OVER_ADMISSION: f64 = 5.0;
+/// Over-admissions are tried in steps of this: a hundredth of a percent.
+const OVER_ADMISSION_STEP: f64 = 1e-4;
+/// The largest factor by which a remedy changes a value of the system: what has to change more is
+/// another system.
 const MOST_FACTOR: f64 = 64.0;
+/// The largest factor for an option, which may be far from what is possible.
+const MOST_OPTION_FACTOR: f64 = 1e6;
+/// Tasks whose WCET is tried.
+const MOST_TASKS: usize = 8;
 
 /// The changes that are enough, each tried on the whole system.
 fn remedies(
@@ -136,14 +145,16 @@ fn remedies(
             longest_delay: Some(cycles),
             ..options.clone()
         };
-        let least = least_above(delay, clock, |cycles| with_options(longest_delay(cycles)));
+        let least = least_above(delay, clock, MOST_OPTION_FACTOR, |cycles| {
+            with_options(longest_delay(cycles))
+        });
         found.extend(least.map(Remedy::LongestDelay));
     }
     for &demand in demands {
         let remedy = match demand {
             Demand::TaskDeadline(_) | Demand::HandlerDeadline(_) => deadline(task.system, demand)
                 .and_then(|stated| {
-                    least_above(stated, clock, |cycles| {
+                    least_above(stated, clock, MOST_FACTOR, |cycles| {
                         with(&|system| set_deadline(system, demand, cycles))
                     })
                 })
@@ -174,18 +185,67 @@ fn remedies(
         });
         found.extend(shorter.map(|cycles| Remedy::Handler(source, cycles as u64)));
     }
+    for index in delaying(task.system, demands) {
+        let stated = (task.system.receivers.get(index)).map_or(0, |of| of.wcet.cycles);
+        let shorter = most_below(stated as f64, |cycles| {
+            with(&|system| {
+                if let Some(of) = system.receivers.get_mut(index) {
+                    of.wcet.cycles = cycles as u64;
+                }
+            })
+        });
+        found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
+    }
     found.extend(in_hardware(task, demands, keep));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
-        let over_admission = OVER_ADMISSIONS.into_iter().find(|&over_admission| {
-            over_admission > options.over_admission
-                && with_options(Options {
-                    over_admission,
-                    ..options.clone()
-                })
+        let over_admission = least_over_admission(options.over_admission, |over_admission| {
+            with_options(Options {
+                over_admission,
+                ..options.clone()
+            })
         });
         found.extend(over_admission.map(Remedy::OverAdmission));
     }
     found
+}
+
+/// The tasks that the demanded deadlines wait for, the least urgent first: shorter ones help.
+fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
+    let demanded = demands.iter().filter_map(|demand| match demand {
+        Demand::TaskDeadline(index) => system.receivers.get(*index),
+        Demand::HandlerDeadline(_) | Demand::Rate(_) => None,
+    });
+    let Some(urgency) = demanded.map(|of| of.urgency).min() else {
+        return Vec::new();
+    };
+    let receivers = system.receivers.iter().enumerate();
+    let mut tasks: Vec<(usize, u8)> = receivers
+        .filter(|(_, of)| of.wcet.cycles > 0 && of.urgency >= urgency)
+        .map(|(index, of)| (index, of.urgency))
+        .collect();
+    tasks.sort_by_key(|&(_, urgency)| urgency);
+    tasks.truncate(MOST_TASKS);
+    tasks.into_iter().map(|(index, _)| index).collect()
+}
+
+/// The least over-admission above `stated`, in steps, for which `holds` is true. It stays true from
+/// there on.
+fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
+    let steps = |share: f64| (share / OVER_ADMISSION_STEP).floor() as u64;
+    let share = |steps: u64| steps as f64 * OVER_ADMISSION_STEP;
+    let (mut fails, mut held) = (steps(stated), steps(MOST_OVER_ADMISSION));
+    if held <= fails || !holds(share(held)) {
+        return None;
+    }
+    while held - fails > 1 {
+        let middle = fails + (held - fails) / 2;
+        if holds(share(middle)) {
+            held = middle;
+        } else {
+            fails = middle;
+        }
+    }
+    Some(share(held))
 }
 
 /// Limits in hardware, one at a time: of sources whose rates are demanded, and of those that state
@@ -219,14 +279,19 @@ fn in_hardware(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Rem
 }
 
 /// The least number of cycles above `stated` for which `holds` is true, as seconds of three digits;
-/// none up to [`MOST_FACTOR`] times it. `holds` stays true from there on.
-fn least_above(stated: u64, clock_hz: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+/// none up to `most_factor` times it. `holds` stays true from there on.
+fn least_above(
+    stated: u64,
+    clock_hz: u64,
+    most_factor: f64,
+    holds: impl Fn(u64) -> bool,
+) -> Option<u64> {
     let rounded = |factor: f64| {
         let seconds = stated as f64 * factor / clock_hz as f64;
         let step = 10_f64.powf(seconds.log10().floor() - 2.0);
         ((seconds / step).ceil() * step * clock_hz as f64) as u64
     };
-    let factor = nearest(|factor| holds(rounded(factor)))?;
+    let factor = nearest(most_factor, |factor| holds(rounded(factor)))?;
     Some(rounded(factor))
 }
 
@@ -239,16 +304,16 @@ fn most_below(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
         // The sum of a rounding error must not take a whole step.
         (value / step + 1e-9).floor() * step
     };
-    let factor = nearest(|factor| holds(rounded(factor)))?;
+    let factor = nearest(MOST_FACTOR, |factor| holds(rounded(factor)))?;
     Some(rounded(factor))
 }
 
-/// The least factor, to about a percent, for which `holds` is true.
-fn nearest(holds: impl Fn(f64) -> bool) -> Option<f64> {
-    if !holds(MOST_FACTOR) {
+/// The least factor up to `most`, to about a percent, for which `holds` is true.
+fn nearest(most: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
+    if !holds(most) {
         return None;
     }
-    let (mut fails, mut held) = (1.0_f64, MOST_FACTOR);
+    let (mut fails, mut held) = (1.0_f64, most);
     while held / fails > 1.01 {
         let middle = (fails * held).sqrt();
         if holds(middle) {

@@ -271,6 +271,7 @@ fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
             line.expected = hertz;
         }
         Remedy::Handler(source, cycles) => case.lines[source].handler = cycles,
+        Remedy::Wcet(_, cycles) => case.wcet = cycles,
         Remedy::OverAdmission(share) => options.over_admission = share,
         _ => return None,
     }

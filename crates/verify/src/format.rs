@@ -324,6 +324,7 @@ pub(crate) struct FlowClaim {
 /// Only the key that certificates and `weir check --json` have in common; everything else is looked
 /// at later.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with the key `certificate`, as `weir check --json` prints it")]
 struct Envelope<'a> {
     #[serde(borrow)]
     certificate: &'a RawValue,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A limited source on IRQ20 (and one on IRQ21 in another, more urgent group, with NESTED) of
- * mps2-an385. It writes down every event, with what the port did, and tells all of them by
+ * A limited source on IRQ20 of mps2-an385 (and with NESTED one on IRQ21, in another, more urgent
+ * group). It writes down every event, with what the port did, and tells all of them by
  * semihosting: a line of hexadecimal words per event. Macros: LIMIT (the initialiser), DIVISOR,
- * LAST (the tick at which it ends), PRIORITY (the group's), USER (the thread switches the source off and on, each for so
- * many turns of a loop), WORK (turns of a loop in the handler's body).
+ * LAST (the tick at which it ends), PRIORITY (the group's), USER (the thread switches the source
+ * off and on, each for so many turns of a loop), WORK (turns of a loop in the handler's body),
+ * TICKED (no timer, but a tick of so many clocks).
  */
 #include <stdint.h>
 
@@ -26,7 +27,12 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
 #define WORK 0
 #endif
 
+#ifdef TICKED
+WEIR_CMSDK_DUAL_TIMER(counter, 0x40002000, 10, DIVISOR);
+WEIR_CORTEX_M_CLOCK(ticks, counter_now());
+#else
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, DIVISOR);
+#endif
 
 volatile uint32_t served, progress;
 
@@ -48,7 +54,26 @@ WEIR_CORTEX_M_LIMIT(source, ticks, 20, irq20, LIMIT)
 #endif
 }
 
+#ifdef TICKED
+WEIR_CORTEX_M_TICKED_GROUP(group, ticks, PRIORITY, source);
+
+static void sys_tick(void)
+{
+    group_tick();
+}
+
+/* SysTick as a tick that exists already: every TICKED clocks of 25 MHz. */
+static void group_run(void)
+{
+    counter_begin();
+    *(volatile uint8_t *) 0xe000ed23 = PRIORITY;
+    *(volatile uint32_t *) 0xe000e014 = TICKED - 1;
+    *(volatile uint32_t *) 0xe000e018 = 0;
+    *(volatile uint32_t *) 0xe000e010 = 7; /* the processor's clock, with its interrupt, on */
+}
+#else
 WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, dual_timer, source);
+#endif
 
 #ifdef NESTED
 /* A more urgent group with a timer of its own. */
@@ -95,12 +120,9 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
     event[2] = step.at;
 }
 
-static uint32_t semihosting(uint32_t operation, uint32_t argument)
+static void semihosting(uint32_t operation, uint32_t argument)
 {
-    register uint32_t r0 __asm("r0") = operation;
-    register uint32_t r1 __asm("r1") = argument;
-    __asm volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
+    __asm volatile("mov r0, %0\n\tmov r1, %1\n\tbkpt 0xab" ::"r"(operation), "r"(argument) : "r0", "r1", "memory");
 }
 
 static void tell(void)
@@ -129,7 +151,7 @@ void start(void)
     weir_ticks_t begin = ticks_now();
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
 #ifdef NESTED
-        /* A critical section of the group's priority: the group waits, the more urgent one does not. */
+        /* A critical section of the group's priority: the group waits, the urgent one does not. */
         uint32_t before = weir_cortex_m_hold(PRIORITY), others = served, urgent_ones = served_urgent;
         wait(500);
         held += served - others;
@@ -154,12 +176,17 @@ static void stop(void)
 }
 
 typedef void (*vector)(void);
-__attribute__((section(".vectors"), used)) static const vector vectors[16 + 22] = {
+extern const vector vectors[];
+__attribute__((section(".vectors"))) const vector vectors[16 + 22] = {
     [0] = (vector) 0x20400000, /* the stack's end */
     [1] = start,
     [2] = stop,
     [3] = stop,
+#ifdef TICKED
+    [15] = sys_tick,
+#else
     [16 + 10] = dual_timer,
+#endif
     [16 + 20] = irq20,
 #ifdef NESTED
     [16 + 9] = timer1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a guarantee rests on (docs/analysis.md, "What it rests on"), for one system.
 use serde::{Serialize, Serializer};
-use weir_model::{Cost, Origin, Place, Policy, System};
+use weir_model::{Cost, Origin, Place, Policy, Source, System};
 
 use super::keeps_deadlines;
 
@@ -116,7 +116,7 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
             .linux
             .threads
             .iter()
-            .filter_map(|&thread| system.receivers.get(thread))
+            .filter_map(|thread| system.receivers.get(thread.receiver))
             .map(|thread| thread.name.clone())
             .collect(),
     }
@@ -148,31 +148,45 @@ fn execution_times(system: &System) -> ByOrigin {
 }
 
 /// The names of the sources and flows of which the system needs a rate to keep its deadlines:
-/// without these rates there would be no guarantee.
+/// without these rates there would be no guarantee. Where one rate or another would do, all are
+/// named.
 fn rates(system: &System) -> (Vec<String>, Vec<String>) {
-    let is_unlimited = |source: &weir_model::Source| source.limit.policy == Policy::Off;
-    let mut careless = system.clone();
-    for source in &mut careless.sources {
-        if !is_unlimited(source) {
-            source.rates.worst = None;
+    let is_unlimited = |source: &Source| source.limit.policy == Policy::Off;
+    // Whose worst rates are forgotten, and whether those of flows are, too.
+    let keeps = |forgotten: &dyn Fn(&Source) -> bool, flows: bool| {
+        let mut careless = system.clone();
+        for source in &mut careless.sources {
+            if forgotten(source) {
+                source.rates.worst = None;
+            }
         }
-    }
-    let mut more_careless = careless.clone();
-    for flow in &mut more_careless.flows {
-        flow.rate = None;
-    }
+        for flow in &mut careless.flows {
+            if flows {
+                flow.rate = None;
+            }
+        }
+        careless.renew_threads();
+        keeps_deadlines(&careless)
+    };
     let has_flow_rates = system.flows.iter().any(|flow| flow.rate.is_some());
-    let (needs_worst, needs_flows) = if keeps_deadlines(&more_careless) {
+    let limited = |source: &Source| !is_unlimited(source);
+    let (needs_worst, needs_flows) = if keeps(&limited, true) {
         (false, false)
-    } else if has_flow_rates && keeps_deadlines(&careless) {
+    } else if has_flow_rates && keeps(&limited, false) {
         (false, true)
     } else {
         (true, true)
     };
+    // A line without a limit has no bound but its rate, unless its device gathers packets.
+    let needs_unlimited = needs_worst
+        || (system.sources.iter())
+            .any(|of| is_unlimited(of) && of.rates.worst.is_some() && of.moderation.is_none())
+        || !keeps(&|_| true, !needs_flows);
     let sources = system
         .sources
         .iter()
-        .filter(|source| source.rates.worst.is_some() && (needs_worst || is_unlimited(source)))
+        .filter(|source| source.rates.worst.is_some())
+        .filter(|source| needs_worst || (needs_unlimited && is_unlimited(source)))
         .map(|source| source.name.clone())
         .collect();
     let flows = system

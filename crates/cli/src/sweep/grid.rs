@@ -106,8 +106,12 @@ impl Grid {
                 choice[place] = index;
                 // Whether the file accepts a value may depend on other values. Whether an option
                 // accepts it does not, so all are checked here.
-                let (_, how, _) = grid.chosen(&choice)?;
-                if !edit::is_key(&of.key) {
+                let (file, how, _) = grid.chosen(&choice)?;
+                if edit::is_key(&of.key) {
+                    if index == 0 {
+                        refuse_unknown_key(name, &file, &of.key)?;
+                    }
+                } else {
                     let named = || format!("{}={value}", of.key);
                     feeds.push(how.options(system).wrap_err_with(named)?.1);
                 }
@@ -224,5 +228,19 @@ impl Grid {
             text += &format!("{}={}\n", of.key, of.values.join(","));
         }
         text
+    }
+}
+
+/// Fails if the file has a key that no file has: no value of it makes a system.
+fn refuse_unknown_key(name: &str, file: &DocumentMut, key: &str) -> miette::Result<()> {
+    let Err(wrong) = weir_model::parse(name, &file.to_string()) else {
+        return Ok(());
+    };
+    match wrong.problems().iter().find(|of| of.is_unknown_key()) {
+        Some(problem) => Err(miette!(
+            help = problem.advice().unwrap_or_default().to_owned(),
+            "`{key}` cannot be varied: {problem}"
+        )),
+        None => Ok(()),
     }
 }

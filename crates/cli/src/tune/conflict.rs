@@ -107,8 +107,8 @@ fn help(session: &Session, conflict: &Conflict) -> String {
         .filter_map(|&of| remedy(session, of))
         .collect();
     match &remedies[..] {
-        [] => "help: no single change was found that is enough: shorten what runs, expect less, and allow \
-               longer deadlines"
+        [] => "help: no single change of a deadline, an expected rate, a handler, a task or an option is \
+               enough: shorten what runs, expect less, and allow longer deadlines"
             .to_owned(),
         [one] => format!("help: it is enough to {one}"),
         many => format!("help: each of these is enough: {}", many.join("; ")),
@@ -123,7 +123,9 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
     let source = |index: usize| Some(&system.sources.get(index)?.name);
     Some(match remedy {
         Remedy::AnyTimerRate => "leave out --timer-rate".to_owned(),
-        Remedy::LongestDelay(cycles) => format!("allow --longest-delay {}", in_time(cycles)),
+        Remedy::LongestDelay(cycles) => {
+            format!("allow --longest-delay {}", pasted(&in_time(cycles)))
+        }
         Remedy::Deadline(Demand::TaskDeadline(index), cycles) => {
             let name = &system.receivers.get(index)?.name;
             format!("allow {name} a deadline of {}", in_time(cycles))
@@ -141,9 +143,19 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
             "shorten the handler of {} to {cycles} cycles",
             source(index)?
         ),
+        Remedy::Wcet(index, cycles) => format!(
+            "shorten {} to a WCET of {}",
+            system.receivers.get(index)?.name,
+            in_time(cycles)
+        ),
         Remedy::InHardware(index) => format!("limit {} in hardware", source(index)?),
-        Remedy::OverAdmission(share) => format!("allow --over-admission {}", percent(share)),
+        Remedy::OverAdmission(share) => format!("allow --over-admission {:.2}%", 100.0 * share),
     })
+}
+
+/// A time as a shell takes it for one argument.
+fn pasted(time: &str) -> String {
+    time.replace(' ', "")
 }
 
 /// The limiters that were not tried, and why.

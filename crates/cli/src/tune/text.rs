@@ -23,7 +23,7 @@ pub(super) struct File<'a> {
 /// The whole text.
 pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     let mut parts = vec![
-        format!("{}: every deadline holds with these limits", summary.system),
+        format!("{}: {}", summary.system, headline(summary)),
         sources(summary, coloured),
         figures(summary),
         front(summary, coloured),
@@ -31,6 +31,15 @@ pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     parts.extend(notes(summary));
     parts.push(what_next(summary, file));
     parts.join("\n\n")
+}
+
+/// What `weir check` will say of these limits.
+fn headline(summary: &Summary) -> &'static str {
+    if summary.has_deadlines && summary.without_max_work.is_empty() {
+        "every deadline holds with these limits"
+    } else {
+        "nothing misses a deadline with these limits, and nothing is proven: see the notes"
+    }
 }
 
 fn seconds(cycles: u64, summary: &Summary) -> f64 {

@@ -3,6 +3,7 @@
 use crate::exact::LONGEST_QUEUE;
 use crate::predicted;
 use crate::urgency::{TooUrgent, Urgency};
+use weir_model::LinuxContradiction;
 
 /// Reason why a system file cannot be carried out on any machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
@@ -16,39 +17,10 @@ pub enum NotForLinux {
         /// Name of the system.
         name: String,
     },
-    /// Threads that follow receivers have a cap.
-    #[error(
-        "the mode `predicted` gives an interface's threads the urgency of a receiver, and `top_half` of the system `{name}` gives them a cap, which has none"
-    )]
-    #[diagnostic(help(
-        "write `top_half = {{ urgency = 40 }}` for the highest urgency that they get, or leave it out; the modes `native` and `exact` take a cap"
-    ))]
-    CapFollows {
-        /// Name of the system.
-        name: String,
-    },
-    /// The bottom halves would run without a thread, too.
-    #[error(
-        "the mode `{mode}` gives an urgency to the thread that takes packets from a device, and `top_half` of the system `{name}` says that there is none"
-    )]
-    #[diagnostic(help(
-        "leave `thread` out, or take the mode `exact`, which has threads behind it"
-    ))]
-    NoThread {
-        /// Name of the system.
-        name: String,
-        /// Name of the mode.
-        mode: &'static str,
-    },
-    /// `cap_timer` is set without a cap.
-    #[error("`cap_timer` of the system `{name}` says how a cap ends, and its top half has none")]
-    #[diagnostic(help(
-        "write `top_half = {{ runtime = \"500us\", period = \"10ms\" }}` for a cap, or leave `cap_timer` out"
-    ))]
-    NoCap {
-        /// Name of the system.
-        name: String,
-    },
+    /// The section `[linux]` contradicts itself.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Contradiction(#[from] LinuxContradiction),
     /// There are more interfaces than the mode predicted can serve.
     #[error("the mode `predicted` serves {DEVICES} interfaces at most, and the system `{name}` has {found}", DEVICES = predicted::DEVICES)]
     #[diagnostic(help("leave some out, or take the mode `native`"))]

@@ -478,7 +478,7 @@ section! {
         optional rate: ExactRate, default "whatever the source brings", example "\"200Hz\"";
         /// What the interrupt does for each packet.
         optional top_half: StatedCost, default "\"0 cycles\"", example "\"80 cycles\"";
-        /// What finding out the receiver costs, for every packet of the source.
+        /// What finding out this receiver costs for a packet; for nobody's, the most of all flows.
         optional demux: StatedCost, default "\"0 cycles\"", example "\"20 cycles\"";
         /// What is done for each packet at the receiver's urgency.
         optional bottom_half: StatedCost, default "\"0 cycles\"", example "\"300 cycles\"";

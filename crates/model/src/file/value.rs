@@ -8,7 +8,7 @@
 use miette::SourceSpan;
 use toml_edit::{Item, TableLike, Value as Toml};
 
-use crate::diagnostics::{Problem, Problems, did_you_mean};
+use crate::diagnostics::{Problem, Problems, UNKNOWN_KEY, did_you_mean};
 
 /// What a value looks like, for error messages and the reference.
 #[derive(Debug)]
@@ -319,7 +319,7 @@ pub(crate) fn refuse_unknown(
         problems.report(
             format!("{} has no key `{}`", shape.name, printable(name)),
             at,
-            "unknown key",
+            UNKNOWN_KEY,
             did_you_mean(name, &format!("keys of {}", shape.name), &known),
         );
     }

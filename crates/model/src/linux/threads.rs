@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use miette::Diagnostic;
 
-use super::{LinuxMode, TopHalf};
-use crate::system::{Cost, Flow, Origin, Receiver, System};
+use super::{InterfaceThread, LinuxContradiction, LinuxMode, TopHalf};
+use crate::system::{Cost, Flow, Origin, Receiver, Source, System};
 
 /// The cap of the mode [`LinuxMode::Exact`] where the file states none: 5 % of a processor, in
 /// pieces that a job of some ms can bear.
@@ -52,19 +52,47 @@ pub enum LinuxBoundError {
         /// The flow.
         flow: String,
     },
+    /// The section `[linux]` contradicts itself.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Contradiction(#[from] LinuxContradiction),
     /// A task has a deadline and is not more urgent than work that comes in bursts, as a thread
     /// hands packets on.
     #[error(
         "no bound is known for the deadline of `{receiver}`: threads hand packets on in bursts, and the work for `{other}` is as urgent or more"
     )]
     #[diagnostic(help(
-        "give `{receiver}` a higher urgency than `{other}`, or leave its deadline out; in the mode `native` packets are handled in the threads themselves"
+        "give `{receiver}` a higher urgency than `{other}`, or leave its deadline out"
     ))]
     Exposed {
         /// The task.
         receiver: String,
         /// The receiver whose packets it waits for.
         other: String,
+    },
+    /// A task has a deadline and waits for its own packets, which come in bursts.
+    #[error(
+        "no bound is known for the deadline of `{receiver}`: threads hand its packets on in bursts, and that work is as urgent as it is"
+    )]
+    #[diagnostic(help(
+        "leave that deadline out, or give the work that has it to a receiver of its own, which is more urgent and gets no packets"
+    ))]
+    ExposedToItself {
+        /// The task.
+        receiver: String,
+    },
+    /// A task has a deadline and is not more urgent than threads whose work is not known.
+    #[error(
+        "no bound is known for the deadline of `{receiver}`: the threads of {interface} are as urgent or more, and the file states no costs of their packets"
+    )]
+    #[diagnostic(help(
+        "state `top_half` and `bottom_half` of a [[flow]] of {interface}: docs/linux.md says how to measure them; or leave that deadline out"
+    ))]
+    NoCosts {
+        /// The task.
+        receiver: String,
+        /// The interface.
+        interface: String,
     },
     /// A task has a deadline and is not more urgent than a thread that a flood keeps busy.
     #[error(
@@ -81,6 +109,53 @@ pub enum LinuxBoundError {
     },
 }
 
+/// A thread that is to stand among the receivers, as in [`InterfaceThread`].
+struct Thread {
+    receiver: Receiver,
+    takes: Option<(usize, Cost)>,
+}
+
+/// What a thread without a cap does for the packets of a source.
+struct ThreadWork {
+    period: u64,
+    jitter: u64,
+    wcet: Cost,
+}
+
+impl ThreadWork {
+    /// The packets that come during moderation share a switch to the thread. Where no rate bounds
+    /// them, it never ends.
+    fn of(source: &Source, packet: Cost, clock_hz: u64) -> Self {
+        let gathered = source.moderation.map_or(0, |of| of.absolute);
+        let Some(worst) = source.rates.worst else {
+            let period = gathered.max(1);
+            return Self {
+                period,
+                jitter: gathered,
+                wcet: Cost {
+                    cycles: period,
+                    ..packet
+                },
+            };
+        };
+        let apart = worst.least_cycles(clock_hz).max(1);
+        Self {
+            period: gathered.max(apart),
+            jitter: gathered,
+            wcet: Cost {
+                cycles: packet.cycles.saturating_mul(gathered / apart + 1),
+                ..packet
+            },
+        }
+    }
+
+    fn give(&self, receiver: &mut Receiver) {
+        receiver.period = Some(self.period);
+        receiver.jitter = self.jitter;
+        receiver.wcet = self.wcet;
+    }
+}
+
 /// The threads of one interface.
 struct InterfaceThreads<'a> {
     interface: &'a str,
@@ -93,19 +168,33 @@ impl System {
     /// tasks. Without an interface it is the system itself.
     ///
     /// # Errors
-    /// [`LinuxBoundError`], if a bound that the file asks for is not known.
+    /// [`LinuxBoundError`], if a bound that the file asks for is not known, or if `[linux]`
+    /// contradicts itself.
     pub fn with_threads(self) -> Result<Self, LinuxBoundError> {
         let mut system = self;
+        system.linux.check(system.linux.mode)?;
         for (interface, sources) in interfaces(&system) {
             let threads = InterfaceThreads {
                 interface: &interface,
                 sources,
             };
-            let files = system.receivers.len();
             threads.add(&mut system)?;
-            system.linux.threads.extend(files..system.receivers.len());
         }
         Ok(system)
+    }
+
+    /// Gives the threads of the kernel the work that the sources' rates now bring: after a rate has
+    /// changed, or is none any more.
+    pub fn renew_threads(&mut self) {
+        for thread in &self.linux.threads {
+            let source = thread.takes.and_then(|(source, packet)| {
+                let source = self.sources.get(source)?;
+                Some(ThreadWork::of(source, packet, self.cpu.clock_hz))
+            });
+            if let (Some(work), Some(of)) = (source, self.receivers.get_mut(thread.receiver)) {
+                work.give(of);
+            }
+        }
     }
 }
 
@@ -130,6 +219,7 @@ impl InterfaceThreads<'_> {
         }
         self.refuse_exposed(system)?;
         let packet = self.per_packet(system);
+        self.refuse_unknown_costs(system, packet)?;
         let threads = match (system.linux.top_half, system.linux.mode) {
             (None, LinuxMode::Exact) => self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD),
             (Some(TopHalf::Cap { runtime, period }), _) => {
@@ -143,7 +233,13 @@ impl InterfaceThreads<'_> {
         system
             .flows
             .retain(|flow| !self.sources.contains(&flow.source));
-        system.receivers.extend(threads);
+        for Thread { receiver, takes } in threads {
+            system.linux.threads.push(InterfaceThread {
+                receiver: system.receivers.len(),
+                takes,
+            });
+            system.receivers.push(receiver);
+        }
         Ok(())
     }
 
@@ -173,15 +269,35 @@ impl InterfaceThreads<'_> {
         let other = others
             .filter(|of| is_exact || of.works_per_packet())
             .max_by_key(|of| of.urgency);
-        let exposed = other.and_then(|other| {
-            let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
-            Some((late.find(|of| of.urgency <= other.urgency)?, other))
-        });
+        let exposed = other.and_then(|other| Some((late(system, other.urgency)?, other)));
         match exposed {
             None => Ok(()),
+            Some((receiver, other)) if receiver.name == other.name => {
+                Err(LinuxBoundError::ExposedToItself {
+                    receiver: receiver.name.clone(),
+                })
+            }
             Some((receiver, other)) => Err(LinuxBoundError::Exposed {
                 receiver: receiver.name.clone(),
                 other: other.name.clone(),
+            }),
+        }
+    }
+
+    /// Refuses deadlines that are not more urgent than the threads, if the file does not say what
+    /// these do for a packet.
+    fn refuse_unknown_costs(&self, system: &System, packet: Cost) -> Result<(), LinuxBoundError> {
+        let urgency = match (system.linux.top_half, system.linux.mode) {
+            (Some(TopHalf::Cap { .. }), _) | (None, LinuxMode::Exact) => DEADLINE_URGENCY,
+            (Some(TopHalf::Urgency(urgency)), _) => urgency,
+            (Some(TopHalf::Interrupt), _) => INTERRUPT_URGENCY,
+            (None, _) => self.urgency(system),
+        };
+        match late(system, urgency).filter(|_| packet.cycles == 0) {
+            None => Ok(()),
+            Some(receiver) => Err(LinuxBoundError::NoCosts {
+                receiver: receiver.name.clone(),
+                interface: self.interface.to_owned(),
             }),
         }
     }
@@ -196,7 +312,7 @@ impl InterfaceThreads<'_> {
         packet: Cost,
         runtime: Duration,
         period: Duration,
-    ) -> Vec<Receiver> {
+    ) -> Vec<Thread> {
         let cycles = |time: Duration| in_cycles(time, system.cpu.clock_hz);
         let (runtime, period) = (cycles(runtime), cycles(period));
         let queues = self.sources.len() as u64;
@@ -227,45 +343,45 @@ impl InterfaceThreads<'_> {
                 ..self.thread("last tick", rarely, overrun)
             });
         }
-        threads
+        let of = |receiver| Thread {
+            receiver,
+            takes: None,
+        };
+        threads.into_iter().map(of).collect()
     }
 
-    /// A thread of SCHED_FIFO for each source, which takes its packets at their worst rate. Those
-    /// that come during moderation share a switch to the thread.
+    /// A thread of SCHED_FIFO for each source, which takes its packets at their worst rate.
     fn urgent(
         &self,
         system: &System,
         packet: Cost,
         urgency: u8,
-    ) -> Result<Vec<Receiver>, LinuxBoundError> {
-        let sources = self.sources.iter();
-        let sources = sources.filter_map(|&source| system.sources.get(source));
-        sources
-            .map(|source| {
-                let Some(worst) = source.rates.worst else {
-                    return self.refuse_flooded(system, urgency).map(|()| None);
-                };
-                let apart = worst.least_cycles(system.cpu.clock_hz).max(1);
-                let gathered = source.moderation.map_or(0, |of| of.absolute);
-                let packets = gathered / apart + 1;
-                let work = Cost {
-                    cycles: packet.cycles.saturating_mul(packets),
-                    ..packet
-                };
-                Ok(Some(Receiver {
-                    urgency,
-                    jitter: gathered,
-                    ..self.thread("threads", gathered.max(apart), work)
-                }))
-            })
-            .filter_map(Result::transpose)
-            .collect()
+    ) -> Result<Vec<Thread>, LinuxBoundError> {
+        let mut threads = Vec::new();
+        for &index in &self.sources {
+            let Some(source) = system.sources.get(index) else {
+                continue;
+            };
+            if source.rates.worst.is_none() {
+                self.refuse_flooded(system, urgency)?;
+                continue;
+            }
+            let mut receiver = Receiver {
+                urgency,
+                ..self.thread("threads", 1, Cost::NONE)
+            };
+            ThreadWork::of(source, packet, system.cpu.clock_hz).give(&mut receiver);
+            threads.push(Thread {
+                receiver,
+                takes: Some((index, packet)),
+            });
+        }
+        Ok(threads)
     }
 
     /// Refuses deadlines that are not more urgent than threads which a flood keeps busy.
     fn refuse_flooded(&self, system: &System, urgency: u8) -> Result<(), LinuxBoundError> {
-        let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
-        match late.find(|of| of.urgency <= urgency) {
+        match late(system, urgency) {
             None => Ok(()),
             Some(receiver) => Err(LinuxBoundError::Flooded {
                 receiver: receiver.name.clone(),
@@ -302,6 +418,12 @@ impl InterfaceThreads<'_> {
                 });
         if is_exact { top } else { sum(top, bottom) }
     }
+}
+
+/// A receiver with a deadline that is not more urgent than `urgency`.
+fn late(system: &System, urgency: u8) -> Option<&Receiver> {
+    let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
+    late.find(|of| of.urgency <= urgency)
 }
 
 fn in_cycles(time: Duration, clock_hz: u64) -> u64 {

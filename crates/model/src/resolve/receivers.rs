@@ -80,6 +80,10 @@ fn one(
     if never && works && !has_flow {
         problems.report("this task has a WCET, but the file does not say how often it runs", receiver.wcet.at, "how often?", "add `period` or `interarrival`, or a [[flow]] with this receiver: without a period the WCET is that of each packet that a flow delivers");
     }
+    let is_idle = receiver.wcet.is_absent() || receiver.wcet.get().is_some() && !works;
+    if receiver.deadline.is_stated() && is_idle {
+        problems.report("this receiver has a deadline, but the file does not say what it does until then", receiver.deadline.at, "for what?", "add `wcet`: what it does in each period, or for each packet that a flow delivers; a deadline of packets is the `deadline` of their [[flow]]");
+    }
     let period = clock.optional(&receiver.period, problems);
     let interarrival = clock.optional(&receiver.interarrival, problems);
     let jitter = clock.amount_of(&receiver.jitter, problems);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A thousand sources and a thousand tasks.
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 use crate::systems::{CLOCK, cost, level, rate};
 use weir_model::{
@@ -74,6 +76,13 @@ fn receiver(index: u32) -> Receiver {
     }
 }
 
+/// What this thread has had of its processor: other programs do not make it longer.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .unwrap()
+        .into()
+}
+
 #[test]
 fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
     let system = System {
@@ -101,9 +110,9 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
     };
     let analysis = weir_analysis::analyse(&system);
     let text = serde_json::to_string(&weir_analysis::certificate(&system, &analysis)).unwrap();
-    let begin = Instant::now();
+    let begin = processor_time();
     let report = verify(text.as_bytes()).unwrap();
-    let time = begin.elapsed();
+    let time = processor_time() - begin;
     println!(
         "{} bytes, {} units, {} fixed points: {time:?}",
         text.len(),
@@ -112,6 +121,6 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
     );
     assert!(report.is_valid(), "{:?}", report.rejections.first());
     assert_eq!(report.units, 3 * 1000);
-    // Far more than it takes, for machines that have other things to do.
+    // Far more than it takes, for slow machines.
     assert!(time < Duration::from_secs(20), "{time:?}");
 }

@@ -5,7 +5,8 @@
  *
  * Another chip's timer is a header like this one: NAME_irq, NAME_begin(), NAME_now() (32 bits that
  * count up and wrap), NAME_set(left) (interrupts once, `left` ticks from now, at least 1, and not
- * earlier than the alarm before it was set), NAME_acknowledge(), and then WEIR_CORTEX_M_TIMER(NAME).
+ * earlier than the alarm before it was set), NAME_acknowledge(), and then
+ * WEIR_CORTEX_M_TIMER(NAME).
  */
 #ifndef WEIR_CHIPS_CMSDK_H
 #define WEIR_CHIPS_CMSDK_H
@@ -59,8 +60,8 @@ enum { WEIR_CMSDK_ONE_SHOT = 1, WEIR_CMSDK_32_BITS = 2, WEIR_CMSDK_INTERRUPTS = 
 enum { WEIR_CMSDK_TIMER_CONTROL = 0, WEIR_CMSDK_TIMER_VALUE = 1, WEIR_CMSDK_TIMER_RELOAD = 2, WEIR_CMSDK_TIMER_CLEAR = 3 };
 
 /**
- * Two single timers (DDI 0479, 4.4) as one: that at `base` counts freely, that at `alarm_base`, which
- * interrupts by line `irq`, is the alarm. They count every clock.
+ * Two single timers (DDI 0479, 4.4) as one: that at `base` counts freely, that at `alarm_base`,
+ * which interrupts by line `irq`, is the alarm. They count every clock.
  */
 #define WEIR_CMSDK_TWO_TIMERS(name, base, alarm_base, irq)                                                                                 \
     enum { name##_irq = (irq) };                                                                                                           \

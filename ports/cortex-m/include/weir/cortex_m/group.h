@@ -32,13 +32,8 @@
 #define WEIR_CORTEX_M_TICK_ONE(name) name##_tick(now);
 #define WEIR_CORTEX_M_LEFT_ONE(name) left = name##_left(now, left);
 
-/**
- * A group: `timer` and its sources, all of `urgency` in the NVIC (1 to 255; 0 cannot be held back).
- * It defines NAME_run(), which starts the timer, the timer's interrupt function `vector`, and, for a
- * timer that never interrupts, NAME_tick(), which is called from a tick that exists already, in an
- * interrupt of the same priority.
- */
-#define WEIR_CORTEX_M_GROUP(name, timer, urgency, vector, ...)                                                                             \
+/* The priority of a group's timer, and NAME_tick(). */
+#define WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, ...)                                                                                  \
     _Static_assert((urgency) >= WEIR_CORTEX_M_MOST_URGENT && (urgency) <= 255,                                                             \
                    "the priority of a group is 1 to 255, and with FreeRTOS at least configMAX_SYSCALL_INTERRUPT_PRIORITY");                \
     uint8_t timer##_priority(void)                                                                                                         \
@@ -49,7 +44,38 @@
     {                                                                                                                                      \
         weir_ticks_t now = timer##_now();                                                                                                  \
         WEIR_CORTEX_M_EACH(WEIR_CORTEX_M_TICK_ONE, __VA_ARGS__)                                                                            \
+    }
+
+/**
+ * A group without a timer of its own (LIMIT-TIMERLESS-1): NAME_tick() is called from a tick that
+ * exists already, in an interrupt of the priority `urgency`, which it has been given. `timer` is a
+ * WEIR_CORTEX_M_CLOCK. The tick's period adds to the latency, and is at most 2^29 ticks of the
+ * clock.
+ */
+#define WEIR_CORTEX_M_TICKED_GROUP(name, timer, urgency, ...)                                                                              \
+    WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__) _Static_assert(true, "a semicolon may follow")
+
+/** What a group without a timer tells the time by: 32 bits that count up and wrap. */
+#define WEIR_CORTEX_M_CLOCK(name, instant)                                                                                                 \
+    uint8_t name##_priority(void);                                                                                                         \
+    WEIR_INLINE weir_ticks_t name##_now(void)                                                                                              \
+    {                                                                                                                                      \
+        return (instant);                                                                                                                  \
     }                                                                                                                                      \
+    /* The next tick comes anyway. */                                                                                                      \
+    WEIR_INLINE void name##_alarm_by(weir_ticks_t now, weir_ticks_t at)                                                                    \
+    {                                                                                                                                      \
+        (void) now;                                                                                                                        \
+        (void) at;                                                                                                                         \
+    }                                                                                                                                      \
+    _Static_assert(true, "a semicolon may follow")
+
+/**
+ * A group: `timer` and its sources, all of `urgency` in the NVIC (1 to 255; 0 cannot be held back).
+ * It defines NAME_run(), which starts the timer, and the timer's interrupt function `vector`.
+ */
+#define WEIR_CORTEX_M_GROUP(name, timer, urgency, vector, ...)                                                                             \
+    WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__)                                                                              \
     void vector(void);                                                                                                                     \
     void vector(void)                                                                                                                      \
     {                                                                                                                                      \

@@ -36,9 +36,9 @@ enum {
     WEIR_CORTEX_M_EVENT_DISABLE = 5
 };
 
-void weir_cortex_m_bad_limit(void)
-    __attribute__((error("this limit cannot be kept: the interval must be 1 to 2^29 ticks (bucket: at most 2^30 / (burst + 1)), the burst 1 to "
-                         "255 (strict, paced: 1), the lag below the interval (0 with other policies than strict), ONE_SHOT goes with BURSTY")));
+void weir_cortex_m_bad_limit(void) __attribute__((
+    error("this limit cannot be kept: the interval must be 1 to 2^29 ticks (bucket: at most 2^30 / (burst + 1)), the burst 1 to "
+          "255 (strict, paced: 1), the lag below the interval (0 with other policies than strict), ONE_SHOT goes with BURSTY")));
 
 /** True iff ageing every WEIR_CORTEX_M_REST ticks is often enough for this configuration. */
 WEIR_INLINE bool weir_cortex_m_can_keep_young(const weir_limit_config_t *c)
@@ -62,9 +62,9 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 /**
  * Limits line `irq` of the NVIC. `timer` is the timer of its group, `vector` the name of the line's
  * interrupt function in the vector table; the other arguments initialise a weir_limit_config_t, in
- * ticks of the timer. The body of the handler follows. The configuration is a constant: the compiler
- * keeps only what its policy needs. Masked is the line, in the NVIC, whose pending bit keeps one
- * request (WEIR_LIMIT_EDGE).
+ * ticks of the timer. The body of the handler follows. The configuration is a constant: the
+ * compiler keeps only what its policy needs. Masked is the line, in the NVIC, whose pending bit
+ * keeps one request (WEIR_LIMIT_EDGE).
  */
 #define WEIR_CORTEX_M_LIMIT(name, timer, irq, vector, ...)                                                                                 \
     WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, weir_nvic_disable(irq), weir_nvic_enable(irq), __VA_ARGS__)
@@ -74,111 +74,111 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
  * bit of the device, for example, where others ask by the same line or where the line's level would
  * stay. The line itself stays enabled.
  */
-#define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                          \
-    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
-    static weir_limit_state_t name##_state;                                                                                                \
-    enum { name##_irq = (irq) };                                                                                                           \
-    WEIR_INLINE void name##_handler(void);                                                                                                 \
-    WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                           \
-    {                                                                                                                                      \
-        if (step.mask) {                                                                                                                   \
-            mask_it;                                                                                                                       \
-        }                                                                                                                                  \
-        if (step.unmask) {                                                                                                                 \
-            unmask_it;                                                                                                                     \
-        }                                                                                                                                  \
-        if (step.ack) {                                                                                                                    \
-            weir_nvic_clear(name##_irq);                                                                                                   \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    void vector(void);                                                                                                                     \
-    void vector(void)                                                                                                                      \
-    {                                                                                                                                      \
-        weir_ticks_t now = timer##_now();                                                                                                  \
-        weir_limit_step_t step;                                                                                                            \
-        if (weir_limit_is_on(&name##_state)) {                                                                                             \
-            step = weir_limit_request_with(&name##_state, &name##_config, now, false);                                                     \
-            name##_perform_line(step);                                                                                                     \
-            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                          \
-        } else {                                                                                                                           \
-            step = weir_limit_refused_with(&name##_state, &name##_config, now);                                                            \
-            name##_perform_line(step);                                                                                                     \
-            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                          \
-        }                                                                                                                                  \
-        if (step.arm) {                                                                                                                    \
-            timer##_alarm_by(now, step.at);                                                                                                \
-        }                                                                                                                                  \
-        if (step.serve) {                                                                                                                  \
-            name##_handler();                                                                                                              \
-            if (WEIR_LIMIT_RECORD) {                                                                                                       \
-                weir_limit_done(&name##_state, now, timer##_now());                                                                        \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
-    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
-    {                                                                                                                                      \
-        bool pending = name##_config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                      \
-        weir_limit_step_t step = weir_limit_tick_with(&name##_state, &name##_config, now, pending);                                        \
-        name##_perform_line(step);                                                                                                         \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                               \
-        if (step.serve) {                                                                                                                  \
-            name##_handler();                                                                                                              \
-            if (WEIR_LIMIT_RECORD) {                                                                                                       \
-                weir_limit_done(&name##_state, now, timer##_now());                                                                        \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
-    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
-    {                                                                                                                                      \
-        if (!weir_limit_is_armed(&name##_state, &name##_config)) {                                                                         \
-            return most;                                                                                                                   \
-        }                                                                                                                                  \
-        if (weir_limit_is_released(&name##_state) || weir_ticks_reached(now, name##_state.due)) {                                          \
-            return 0;                                                                                                                      \
-        }                                                                                                                                  \
-        weir_ticks_t left = weir_ticks_between(now, name##_state.due);                                                                     \
-        return left < most ? left : most;                                                                                                  \
-    }                                                                                                                                      \
-    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                     \
-    WEIR_INLINE void name##_start(void)                                                                                                    \
-    {                                                                                                                                      \
-        weir_cortex_m_check(&name##_config);                                                                                               \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
-        weir_ticks_t now = timer##_now();                                                                                                  \
-        weir_nvic_set_priority(name##_irq, timer##_priority());                                                                            \
-        weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, now);                                                \
-        name##_perform_line(step);                                                                                                         \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_START, now, false, step);                                                \
-        weir_nvic_enable(name##_irq);                                                                                                      \
-        if (step.arm) {                                                                                                                    \
-            timer##_alarm_by(now, step.at);                                                                                                \
-        }                                                                                                                                  \
-        weir_cortex_m_restore(before);                                                                                                     \
-    }                                                                                                                                      \
+#define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                             \
+    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                           \
+    static weir_limit_state_t name##_state;                                                                                                   \
+    enum { name##_irq = (irq) };                                                                                                              \
+    WEIR_INLINE void name##_handler(void);                                                                                                    \
+    WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                              \
+    {                                                                                                                                         \
+        if (step.mask) {                                                                                                                      \
+            mask_it;                                                                                                                          \
+        }                                                                                                                                     \
+        if (step.unmask) {                                                                                                                    \
+            unmask_it;                                                                                                                        \
+        }                                                                                                                                     \
+        if (step.ack) {                                                                                                                       \
+            weir_nvic_clear(name##_irq);                                                                                                      \
+        }                                                                                                                                     \
+    }                                                                                                                                         \
+    void vector(void);                                                                                                                        \
+    void vector(void)                                                                                                                         \
+    {                                                                                                                                         \
+        weir_ticks_t now = timer##_now();                                                                                                     \
+        weir_limit_step_t step;                                                                                                               \
+        if (weir_limit_is_on(&name##_state)) {                                                                                                \
+            step = weir_limit_request_with(&name##_state, &name##_config, now, false);                                                        \
+            name##_perform_line(step);                                                                                                        \
+            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                             \
+        } else {                                                                                                                              \
+            step = weir_limit_refused_with(&name##_state, &name##_config, now);                                                               \
+            name##_perform_line(step);                                                                                                        \
+            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                             \
+        }                                                                                                                                     \
+        if (step.arm) {                                                                                                                       \
+            timer##_alarm_by(now, step.at);                                                                                                   \
+        }                                                                                                                                     \
+        if (step.serve) {                                                                                                                     \
+            name##_handler();                                                                                                                 \
+            if (WEIR_LIMIT_RECORD) {                                                                                                          \
+                weir_limit_done(&name##_state, now, timer##_now());                                                                           \
+            }                                                                                                                                 \
+        }                                                                                                                                     \
+    }                                                                                                                                         \
+    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                                  \
+    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                            \
+    {                                                                                                                                         \
+        bool pending = name##_config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                         \
+        weir_limit_step_t step = weir_limit_tick_with(&name##_state, &name##_config, now, pending);                                           \
+        name##_perform_line(step);                                                                                                            \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                  \
+        if (step.serve) {                                                                                                                     \
+            name##_handler();                                                                                                                 \
+            if (WEIR_LIMIT_RECORD) {                                                                                                          \
+                weir_limit_done(&name##_state, now, timer##_now());                                                                           \
+            }                                                                                                                                 \
+        }                                                                                                                                     \
+    }                                                                                                                                         \
+    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                   \
+    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                                 \
+    {                                                                                                                                         \
+        if (!weir_limit_is_armed(&name##_state, &name##_config)) {                                                                            \
+            return most;                                                                                                                      \
+        }                                                                                                                                     \
+        if (weir_limit_is_released(&name##_state) || weir_ticks_reached(now, name##_state.due)) {                                             \
+            return 0;                                                                                                                         \
+        }                                                                                                                                     \
+        weir_ticks_t left = weir_ticks_between(now, name##_state.due);                                                                        \
+        return left < most ? left : most;                                                                                                     \
+    }                                                                                                                                         \
+    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                        \
+    WEIR_INLINE void name##_start(void)                                                                                                       \
+    {                                                                                                                                         \
+        weir_cortex_m_check(&name##_config);                                                                                                  \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
+        weir_ticks_t now = timer##_now();                                                                                                     \
+        weir_nvic_set_priority(name##_irq, timer##_priority());                                                                               \
+        weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, now);                                                   \
+        name##_perform_line(step);                                                                                                            \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_START, now, false, step);                                                   \
+        weir_nvic_enable(name##_irq);                                                                                                         \
+        if (step.arm) {                                                                                                                       \
+            timer##_alarm_by(now, step.at);                                                                                                   \
+        }                                                                                                                                     \
+        weir_cortex_m_restore(before);                                                                                                        \
+    }                                                                                                                                         \
     /* The user wants the line on, or off, until the next such call (regehr2005 §4): in place of the line's own enable bit. From a         \
-     * thread, or an interrupt that is no more urgent than the group. */                                                                   \
-    WEIR_INLINE void name##_disable(void)                                                                                                  \
-    {                                                                                                                                      \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
-        weir_limit_step_t step = weir_limit_user_disable(&name##_state);                                                                   \
-        name##_perform_line(step);                                                                                                         \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_DISABLE, timer##_now(), false, step);                                    \
-        weir_cortex_m_restore(before);                                                                                                     \
-    }                                                                                                                                      \
-    WEIR_INLINE void name##_enable(void)                                                                                                   \
-    {                                                                                                                                      \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
-        weir_ticks_t now = timer##_now();                                                                                                  \
-        weir_limit_step_t step = weir_limit_user_enable(&name##_state, now);                                                               \
-        name##_perform_line(step);                                                                                                         \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_ENABLE, now, false, step);                                               \
-        if (step.arm) {                                                                                                                    \
-            timer##_alarm_by(now, step.at);                                                                                                \
-        }                                                                                                                                  \
-        weir_cortex_m_restore(before);                                                                                                     \
-    }                                                                                                                                      \
+     * thread, or an interrupt that is no more urgent than the group. */ \
+    WEIR_INLINE void name##_disable(void)                                                                                                     \
+    {                                                                                                                                         \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
+        weir_limit_step_t step = weir_limit_user_disable(&name##_state);                                                                      \
+        name##_perform_line(step);                                                                                                            \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_DISABLE, timer##_now(), false, step);                                       \
+        weir_cortex_m_restore(before);                                                                                                        \
+    }                                                                                                                                         \
+    WEIR_INLINE void name##_enable(void)                                                                                                      \
+    {                                                                                                                                         \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
+        weir_ticks_t now = timer##_now();                                                                                                     \
+        weir_limit_step_t step = weir_limit_user_enable(&name##_state, now);                                                                  \
+        name##_perform_line(step);                                                                                                            \
+        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_ENABLE, now, false, step);                                                  \
+        if (step.arm) {                                                                                                                       \
+            timer##_alarm_by(now, step.at);                                                                                                   \
+        }                                                                                                                                     \
+        weir_cortex_m_restore(before);                                                                                                        \
+    }                                                                                                                                         \
     WEIR_INLINE void name##_handler(void)
 
 /**

@@ -2,27 +2,18 @@
 //! ports/cortex-m on the board mps2-an385: what `ports/cortex-m/tests/limited.c` tells of every
 //! event is held against the machine of core/, and what it served against the curves of
 //! core/CONTRACTS.md. Every test needs QEMU and the compiler for Arm.
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod cortex;
 
+use cortex::{Elf, Limit, PER_TICK, can_run, compile, spec};
 use rayon::prelude::*;
-use tempfile::TempDir;
 use weir_board::board::EmulatedBoard;
-use weir_board::firmware::{Firmware, FirmwareError, Toolchain};
-use weir_board::mps2::Qemu;
-use weir_board::run::{LineStimulus, RunResult, RunSpec, Target, run};
+use weir_board::run::{LineStimulus, RunResult, run};
 use weir_board::stimulus::arrivals;
 use weir_core_sys::curve::most;
-use weir_core_sys::{Action, Bare, Config, LimitPolicy, LimitTiming, Limiter, Step, Trigger, W32};
+use weir_core_sys::{Action, Bare, LimitTiming, Limiter, Step, W32};
 
-#[path = "../../linux/tests/skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
-
-/// Instructions in a tick of the board's timers, which count at 25 MHz.
-const PER_TICK: u64 = 5;
-/// Every prescaler of the timer, with an interval of about 100 us in its ticks.
-const DIVISORS: [(u64, u64); 3] = [(1, 2500), (16, 160), (256, 10)];
+/// The firmware that tells its events.
+const SOURCE: &str = "ports/cortex-m/tests/limited.c";
 /// The most instructions from the instant that was armed to the one in the timer's interrupt,
 /// beside the body of a handler.
 const LATENCY: u64 = 400;
@@ -36,111 +27,6 @@ const ACTIONS: [Action; 7] = [
     Action::Watch,
     Action::Disarm,
 ];
-
-/// Has this machine QEMU and the compiler? If not, that is told.
-fn can_run() -> bool {
-    for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
-        if Command::new(tool).arg("--version").output().is_err() {
-            skipped(&format!(
-                "{tool} is missing; scripts/bootstrap.sh arm installs it"
-            ));
-            return false;
-        }
-    }
-    true
-}
-
-/// A limit and the prescaler of its timer.
-#[derive(Debug, Clone, Copy)]
-struct Limit {
-    config: Config,
-    divisor: u64,
-}
-
-impl Limit {
-    /// Every policy with every timing, at every prescaler.
-    fn all() -> Vec<Self> {
-        use LimitPolicy::{Bucket, Bursty, Paced, Strict};
-        use LimitTiming::{Eager, Lazy, OneShot};
-        let kinds = [
-            (Strict, Eager, 1),
-            (Strict, Lazy, 1),
-            (Paced, Eager, 1),
-            (Paced, Lazy, 1),
-            (Bursty, Eager, 3),
-            (Bursty, Lazy, 3),
-            (Bursty, OneShot, 3),
-            (Bucket, Eager, 4),
-            (Bucket, Lazy, 4),
-        ];
-        let at = |(divisor, interval)| {
-            kinds.map(|(policy, timing, burst)| Self {
-                config: Config {
-                    policy,
-                    timing,
-                    trigger: Trigger::Edge,
-                    interval,
-                    lag: 0,
-                    burst,
-                },
-                divisor,
-            })
-        };
-        DIVISORS.into_iter().flat_map(at).collect()
-    }
-
-    /// Instructions in a tick.
-    fn tick(&self) -> u64 {
-        self.divisor * PER_TICK
-    }
-
-    /// The macro LIMIT, an initialiser in C.
-    fn initialiser(&self) -> String {
-        let name = |debug: String| match debug.as_str() {
-            "OneShot" => "ONE_SHOT".to_owned(),
-            other => other.to_uppercase(),
-        };
-        format!(
-            "LIMIT=.policy = WEIR_LIMIT_{}, .timing = WEIR_LIMIT_{}, .interval = {}, .burst = {}",
-            name(format!("{:?}", self.config.policy)),
-            name(format!("{:?}", self.config.timing)),
-            self.config.interval,
-            self.config.burst
-        )
-    }
-}
-
-/// A compiled firmware.
-struct Elf {
-    _folder: TempDir,
-    path: PathBuf,
-}
-
-fn compile(defines: &[String]) -> Result<Elf, FirmwareError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("limited.elf");
-    let flags = [
-        "-Werror",
-        "-Wl,--no-gc-sections,--nmagic,--section-start=.vectors=0",
-        "-Wl,-Ttext=0x100,-Tbss=0x20000000,--entry=0x100",
-    ];
-    let firmware = Firmware {
-        sources: ["ports/cortex-m/tests/limited.c", "core/src/limit.c"]
-            .map(|source| root.join(source))
-            .to_vec(),
-        defines: defines.to_vec(),
-        includes: ["core/include", "ports/cortex-m/include"]
-            .map(|include| root.join(include))
-            .to_vec(),
-        flags: flags.map(str::to_owned).to_vec(),
-    };
-    firmware.build_with(&Toolchain::CORTEX_M3, &path)?;
-    Ok(Elf {
-        _folder: folder,
-        path,
-    })
-}
 
 /// What the firmware tells of an event.
 #[derive(Debug, Clone, Copy)]
@@ -197,16 +83,9 @@ fn defines(limit: &Limit, more: &[&str]) -> Vec<String> {
 }
 
 fn flood(elf: &Elf, limit: &Limit, floods: &[&str], counters: &[&str]) -> (RunResult, Vec<Event>) {
-    let board = EmulatedBoard::Mps2An385;
-    let clock = board.clock_hz();
     // The firmware ends it, after it has told everything.
     let cycles = INTERVALS * limit.config.interval * limit.tick() + 60_000_000;
-    let mut spec = RunSpec::new(&elf.path, clock, cycles);
-    spec.target = Target::Mps2An385(Qemu::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap());
-    spec.floods = floods
-        .iter()
-        .map(|text| LineStimulus::on(board, text, clock).unwrap())
-        .collect();
+    let mut spec = spec(elf, floods, cycles);
     spec.counters = counters.iter().map(ToString::to_string).collect();
     let result = run(&spec).unwrap();
     assert_eq!(result.exit, Some(0), "{limit:?}");
@@ -310,7 +189,7 @@ fn cortex_m_takes_every_step_of_core_under_adversaries_at_every_prescaler() {
         return;
     }
     Limit::all().into_par_iter().for_each(|limit| {
-        let elf = compile(&defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
+        let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         for text in adversaries(&limit) {
             let (result, events) = flood(&elf, &limit, &[&text], &["served"]);
             replay(&limit, &events, &text);
@@ -344,7 +223,7 @@ fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
             ]
             .map(|text: &str| text.to_owned());
             let more: Vec<&str> = more.iter().map(String::as_str).collect();
-            let elf = compile(&defines(&limit, &more)).unwrap();
+            let elf = compile(SOURCE, &defines(&limit, &more)).unwrap();
             for text in &adversaries(&limit)[..2] {
                 let (_, events) = flood(&elf, &limit, &[text], &[]);
                 replay(&limit, &events, text);
@@ -372,7 +251,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
         return;
     }
     Limit::all().into_par_iter().for_each(|limit| {
-        let elf = compile(&defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
+        let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         // A tick for the rounding of instants, and the latency of an expiry (eager).
         let least = (limit.config.interval + 1) * limit.tick() + LATENCY + limit.tick();
         let text = format!("IRQ20=uniform:{least}cycles..{}cycles:seed=4", 2 * least);
@@ -403,16 +282,36 @@ fn cortex_m_loses_nothing_below_the_limit() {
     });
 }
 
+/// LIMIT-TIMERLESS-1: the same with SysTick, every fifth of an interval, in place of the timer.
+#[test]
+fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
+    if !can_run() {
+        return;
+    }
+    Limit::all().into_par_iter().for_each(|limit| {
+        let period = limit.config.interval * limit.divisor / 5;
+        let ticked = format!("TICKED={period}");
+        let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0", &ticked])).unwrap();
+        for text in &adversaries(&limit)[..2] {
+            let (result, events) = flood(&elf, &limit, &[text], &["served"]);
+            replay(&limit, &events, text);
+            let served = judge(&limit, &events, period * PER_TICK, text);
+            assert_eq!(result.counters["served"], served as u64);
+            assert!(served > 50, "{limit:?} {text}: only {served}");
+        }
+    });
+}
+
 #[test]
 fn cortex_m_groups_nest_and_critical_sections_hold_back_only_theirs() {
     if !can_run() {
         return;
     }
     let limit = Limit::all()[1];
-    let elf = compile(&defines(
-        &limit,
-        &["WEIR_LIMIT_RECORD=0", "NESTED", "WORK=500"],
-    ))
+    let elf = compile(
+        SOURCE,
+        &defines(&limit, &["WEIR_LIMIT_RECORD=0", "NESTED", "WORK=500"]),
+    )
     .unwrap();
     let floods = [
         "IRQ20=uniform:1cycles..8000cycles:seed=1",
@@ -441,7 +340,7 @@ fn cortex_m_refuses_what_cannot_be_kept_when_it_is_compiled() {
         if more.iter().any(|define| define.starts_with("LIMIT=")) {
             all.remove(0);
         }
-        compile(&all).err().map(|error| error.to_string())
+        compile(SOURCE, &all).err().map(|error| error.to_string())
     };
     let strict = "LIMIT=.policy = WEIR_LIMIT_STRICT, .burst = 1, .interval = ";
     for (more, reason) in [
