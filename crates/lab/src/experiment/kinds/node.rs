@@ -4,6 +4,7 @@
 //!
 //! Every variant is an option of one firmware. The same run gives the same numbers, however busy
 //! the host is; results vary only with the seed of a run's packets.
+mod costs;
 mod spec;
 mod values;
 
@@ -32,8 +33,11 @@ const RUN: &str = "experiments/behnke2021/node/run.sh";
 const CLOCK_HZ: u64 = 1_000_000_000;
 /// The address that the node is given.
 const ADDRESS: &str = "10.0.0.2";
-/// The node's line for simulated packets.
+/// The node's lines: its card's, and that for simulated packets.
+const CARD: u16 = 13;
 const PIN: u16 = 16;
+/// The time at which the first window begins.
+const FIRST_WINDOW: &str = "1s";
 /// The time at which the peer gives up: the node's own end is sooner.
 const END: &str = "300s";
 
@@ -75,7 +79,7 @@ impl Kind for Node {
             seeds: self.seeds.clone(),
             series: self.series(),
             variants: self.variant.iter().map(|of| of.id.clone()).collect(),
-            constants: Values::new(),
+            constants: costs::constants(place)?,
         };
         plan.check(|name| values::is_known(self.windows, name))?;
         let mut runs = Vec::new();
@@ -92,7 +96,7 @@ impl Kind for Node {
         }
         let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job)| {
             let answer = run(place, &job)?;
-            let values = values::values(&answer).map_err(|what| {
+            let values = values::values(&answer, job.line).map_err(|what| {
                 ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
             })?;
             Ok((key, values))
@@ -107,11 +111,16 @@ struct NodeJob {
     plan: Value,
     /// The node's options.
     options: Vec<String>,
+    /// The line of the packets' interrupt.
+    line: u16,
 }
 
 impl Node {
     fn job(&self, variant: &NodeVariant, x: f64, seed: u64) -> Result<NodeJob, String> {
         let mut plan = json!({ "end": END });
+        if variant.profile {
+            plan["measure"] = json!({ "begin": FIRST_WINDOW });
+        }
         // Patterns that depend on x stand for no packets at x = 0.
         if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
             let pattern = variant.pattern.at(x)?;
@@ -133,8 +142,10 @@ impl Node {
             format!("address={ADDRESS}"),
             format!("windows={}", self.windows),
         ];
+        let mut line = CARD;
         if matches!(variant.packets, Packets::Simulated) {
             options.push("packets=simulated".to_owned());
+            line = PIN;
         }
         let words = [&self.options, &variant.options];
         options.extend(
@@ -142,7 +153,11 @@ impl Node {
                 .iter()
                 .flat_map(|words| words.split_whitespace().map(str::to_owned)),
         );
-        Ok(NodeJob { plan, options })
+        Ok(NodeJob {
+            plan,
+            options,
+            line,
+        })
     }
 }
 

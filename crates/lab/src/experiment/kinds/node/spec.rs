@@ -56,6 +56,10 @@ pub(super) struct NodeVariant {
     pub from: String,
     /// The time from which no frame arrives any more; never, if it is not set.
     pub until: Option<String>,
+    /// Whether the instructions of the packets' interrupt are counted, which takes the host as
+    /// long again.
+    #[serde(default)]
+    pub profile: bool,
     /// The label of the variant's curves.
     pub label: String,
     /// The colour of the variant's curves.

@@ -9,6 +9,8 @@
 //! - `windows.N.…`: the counts of window N, from 0 on
 //! - `sent`, `lost`: frames that came to the card, and those that it had no room for
 //! - `failed`: 1 if the node ended by a failure of its own
+//! - `interrupt.taken`, `interrupt.instructions`: how often the packets' interrupt was taken, and
+//!   the instructions of its handler in all; of variants with `profile` only
 use serde_json::Value;
 
 use crate::experiment::series::Values;
@@ -29,6 +31,10 @@ const SUMS: [&str; 11] = [
     "busy_interrupts",
 ];
 const OTHERS: [&str; 5] = ["seconds", "late", "sent", "lost", "failed"];
+/// The number of the exception that is line 0 of the interrupt controller.
+const FIRST_LINE: u16 = 16;
+/// The counts of the packets' interrupt.
+const INTERRUPT: [&str; 2] = ["taken", "instructions"];
 
 /// Checks that a run has a value of this name.
 pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
@@ -40,6 +46,10 @@ pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
     if of_window.unwrap_or_else(|| SUMS.contains(&name) || OTHERS.contains(&name)) {
         return Ok(());
     }
+    let of_interrupt = name.strip_prefix("interrupt.");
+    if of_interrupt.is_some_and(|what| INTERRUPT.contains(&what)) {
+        return Ok(());
+    }
     Err(format!(
         "a run has no value `{name}`; it has {}, {}, and these counts of each of its {windows} windows as windows.0.steps",
         OTHERS.join(", "),
@@ -47,8 +57,8 @@ pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
     ))
 }
 
-/// The values of a run whose output is `answer`.
-pub(super) fn values(answer: &Value) -> Result<Values, String> {
+/// The values of a run whose output is `answer`; `line` is the packets' interrupt.
+pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     let node = &answer["node"];
     let windows = node["windows"].as_array().map_or(&[][..], Vec::as_slice);
     let clock_hz = count(node, "clock_hz")?;
@@ -75,7 +85,22 @@ pub(super) fn values(answer: &Value) -> Result<Values, String> {
     }
     let failed = f64::from(u8::from(node.get("failed").is_some()));
     values.insert("failed".to_owned(), number(failed));
+    values.extend(of_interrupt(&answer["peer"]["profile"], line)?);
     Ok(values)
+}
+
+/// The counts of a line's interrupt in the profile of a run, if it has one.
+fn of_interrupt(profile: &Value, line: u16) -> Result<Values, String> {
+    let Some(exceptions) = profile["exceptions"].as_array() else {
+        return Ok(Values::new());
+    };
+    let of_line = |one: &&Value| one["number"] == FIRST_LINE + line;
+    let counts = exceptions.iter().find(of_line);
+    let named = INTERRUPT.into_iter().map(|name| {
+        let value = counts.map_or(Ok(0.0), |counts| count(counts, name))?;
+        Ok((format!("interrupt.{name}"), number(value)))
+    });
+    named.collect()
 }
 
 fn count(of: &Value, name: &str) -> Result<f64, String> {
@@ -95,11 +120,23 @@ fn late(windows: &[Value]) -> Result<f64, String> {
     }
     // A task that is in time is not the less late the sooner it ends.
     let lateness = |of| count(of, "lateness").map(|ticks| ticks.max(0.0));
-    let between = count(last, "ended_at")? - count(first, "ended_at")?;
+    let between = ended_at(last)? - ended_at(first)?;
     if between <= 0.0 {
         return Ok(0.0);
     }
     Ok(100.0 * (lateness(last)? - lateness(first)?) / between)
+}
+
+/// When the job that ended last did, in ticks from the first window's begin. The node's number has
+/// 32 bits: where no job has ended since then, it wraps.
+fn ended_at(window: &Value) -> Result<f64, String> {
+    let ticks = count(window, "ended_at")?;
+    let range = 2f64.powi(32);
+    Ok(if ticks < range / 2.0 {
+        ticks
+    } else {
+        ticks - range
+    })
 }
 
 #[cfg(test)]
@@ -120,7 +157,7 @@ mod tests {
 
     fn of(windows: &[Value]) -> Values {
         let answer = json!({"node": {"clock_hz": 1000, "windows": windows}, "peer": {"flood": {"sent": 9, "lost": 2}}});
-        values(&answer).unwrap()
+        values(&answer, 13).unwrap()
     }
 
     #[test]
@@ -133,6 +170,9 @@ mod tests {
         ];
         assert!((late(&grows) - 30.0).abs() < 1e-9);
         assert!(late(&[window(5, -300, 900), window(5, -100, 1900)]).abs() < 1e-9);
+        // No job has ended in the first window: the last one did 500 ticks before it.
+        let starves = [window(0, 100, u32::MAX - 499), window(1, 1100, 1500)];
+        assert!((late(&starves) - 50.0).abs() < 1e-9);
         assert!((late(&[window(5, 1, 900), window(0, 1, 900)]) - 100.0).abs() < 1e-9);
     }
 
@@ -162,8 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn only_a_profile_has_counts_of_the_interrupt() {
+        let profile = json!({"exceptions": [
+            {"number": 15, "taken": 9, "instructions": 99},
+            {"number": 29, "taken": 2, "instructions": 70},
+        ]});
+        let counts = |profile, line| of_interrupt(&profile, line).unwrap();
+        let card = counts(profile.clone(), 13);
+        assert_eq!(card["interrupt.taken"], number(2.0));
+        assert_eq!(card["interrupt.instructions"], number(70.0));
+        assert_eq!(counts(profile, 14)["interrupt.taken"], number(0.0));
+        assert!(counts(Value::Null, 13).is_empty());
+        assert!(is_known(1, "interrupt.longest").is_err());
+    }
+
+    #[test]
     fn what_is_missing_is_named() {
         let without = json!({"node": {"clock_hz": 1000, "windows": [{"ticks": 1}]}});
-        assert!(values(&without).unwrap_err().contains("interrupts"));
+        assert!(values(&without, 13).unwrap_err().contains("interrupts"));
     }
 }
