@@ -11,8 +11,14 @@
 //! - `failed`: 1 if the node ended by a failure of its own
 //! - `interrupt.taken`, `interrupt.instructions`: how often the packets' interrupt was taken, and
 //!   the instructions of its handler in all; of variants with `profile` only
+//! - `clients.ID.answered`: the share of a client's requests that were answered in time, in %,
+//!   of those that it asked before the packets' end
+//! - `clients.ID.worst`: the longest time that such an answer took, in milliseconds; 0 if there was
+//!   none
+//! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
 
+use super::spec::{Ask, Client};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -33,11 +39,13 @@ const SUMS: [&str; 11] = [
 const OTHERS: [&str; 5] = ["seconds", "late", "sent", "lost", "failed"];
 /// The number of the exception that is line 0 of the interrupt controller.
 const FIRST_LINE: u16 = 16;
+/// What is counted of a client.
+const OF_CLIENT: [&str; 3] = ["answered", "worst", "last"];
 /// The counts of the packets' interrupt.
 const INTERRUPT: [&str; 2] = ["taken", "instructions"];
 
 /// Checks that a run has a value of this name.
-pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
+pub(super) fn is_known(windows: u32, clients: &[Client], name: &str) -> Result<(), String> {
     let of_window = name.strip_prefix("windows.").and_then(|rest| {
         let (window, what) = rest.split_once('.')?;
         let is_there = window.parse::<u32>().is_ok_and(|window| window < windows);
@@ -48,6 +56,14 @@ pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
     }
     let of_interrupt = name.strip_prefix("interrupt.");
     if of_interrupt.is_some_and(|what| INTERRUPT.contains(&what)) {
+        return Ok(());
+    }
+    let of_client = name
+        .strip_prefix("clients.")
+        .and_then(|rest| rest.split_once('.'));
+    let is_there =
+        |(id, what)| clients.iter().any(|client| client.id == id) && OF_CLIENT.contains(&what);
+    if of_client.is_some_and(is_there) {
         return Ok(());
     }
     Err(format!(
@@ -87,6 +103,50 @@ pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     values.insert("failed".to_owned(), number(failed));
     values.extend(of_interrupt(&answer["peer"]["profile"], line)?);
     Ok(values)
+}
+
+/// What came of the clients' requests, with packets until `until` ns. Those whose answer the run's
+/// end may have come before are left out.
+pub(super) fn of_clients(peer: &Value, clients: &[Client], until: f64) -> Result<Values, String> {
+    let end = count(peer, "last_ns")?;
+    let mut values = Values::new();
+    let mut reports = peer["clients"].as_array().into_iter().flatten();
+    for client in clients {
+        let (requests, took) = match client.ask {
+            Ask::Ping => (&peer["pings"], "round_trip_ns"),
+            _ => {
+                let report = reports.next();
+                let report = report.ok_or_else(|| format!("the peer has no `{}`", client.id))?;
+                (&report["requests"], "latency_ns")
+            }
+        };
+        let patience = 1e6 * f64::from(client.patience_ms);
+        // Each with the time at which it was asked.
+        let mut answers = Vec::new();
+        for request in requests.as_array().into_iter().flatten() {
+            let asked = count(request, "asked_ns")?;
+            if asked + patience <= end {
+                let took = request[took].as_f64();
+                answers.push((asked, took.filter(|took| *took <= patience)));
+            }
+        }
+        let is_last = answers.last().is_some_and(|(_, took)| took.is_some());
+        answers.retain(|(asked, _)| *asked < until);
+        let took = || answers.iter().filter_map(|(_, took)| *took);
+        let worst = took().fold(0.0, f64::max);
+        // Without requests there is no share.
+        let share = 100.0 * counted(took().count()) / counted(answers.len());
+        let all = [share, worst / 1e6, f64::from(u8::from(is_last))];
+        for (name, value) in OF_CLIENT.into_iter().zip(all) {
+            values.insert(format!("clients.{}.{name}", client.id), number(value));
+        }
+    }
+    Ok(values)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some hundreds of requests")]
+fn counted(requests: usize) -> f64 {
+    requests as f64
 }
 
 /// The counts of a line's interrupt in the profile of a run, if it has one.
@@ -194,10 +254,10 @@ mod tests {
             (2.0, 9.0, 2.0, 0.0)
         );
         for name in values.keys() {
-            is_known(2, name).unwrap();
+            is_known(2, &[], name).unwrap();
         }
         for name in ["windows.2.steps", "windows.0.ticks", "stesp"] {
-            assert!(is_known(2, name).unwrap_err().contains(name));
+            assert!(is_known(2, &[], name).unwrap_err().contains(name));
         }
     }
 
@@ -213,7 +273,45 @@ mod tests {
         assert_eq!(card["interrupt.instructions"], number(70.0));
         assert_eq!(counts(profile, 14)["interrupt.taken"], number(0.0));
         assert!(counts(Value::Null, 13).is_empty());
-        assert!(is_known(1, "interrupt.longest").is_err());
+        assert!(is_known(1, &[], "interrupt.longest").is_err());
+    }
+
+    #[test]
+    fn requests_count_that_could_be_answered_before_the_end() {
+        let client = |id: &str, ask| Client {
+            id: id.to_owned(),
+            ask,
+            pattern: String::new(),
+            patience_ms: 1,
+        };
+        let clients = [client("echo", Ask::Ping), client("page", Ask::Udp(8))];
+        let peer = json!({
+            "last_ns": 5_000_000,
+            "pings": [
+                {"asked_ns": 0, "round_trip_ns": 400_000},
+                {"asked_ns": 1_000_000, "round_trip_ns": 1_500_000},
+                {"asked_ns": 3_000_000, "round_trip_ns": 300_000},
+                {"asked_ns": 4_500_000, "round_trip_ns": null},
+            ],
+            "clients": [{"requests": [
+                {"asked_ns": 0, "latency_ns": 250_000, "failure": null},
+                {"asked_ns": 1_000_000, "latency_ns": null, "failure": "late"},
+            ]}],
+        });
+        let values = of_clients(&peer, &clients, 2e6).unwrap();
+        let value = |name: &str| values[&format!("clients.{name}")].as_number().unwrap();
+        let of = |id: &str| OF_CLIENT.map(|what| value(&format!("{id}.{what}")));
+        assert_eq!(of("echo"), [50.0, 0.4, 1.0]);
+        assert_eq!(of("page"), [50.0, 0.25, 0.0]);
+        for name in values.keys() {
+            is_known(1, &clients, name).unwrap();
+            assert!(is_known(1, &[], name).is_err());
+        }
+        assert!(
+            of_clients(&json!({"last_ns": 1}), &clients, 2e6)
+                .unwrap_err()
+                .contains("page")
+        );
     }
 
     #[test]
