@@ -4,6 +4,7 @@
 //!
 //! Every variant is an option of one firmware. The same run gives the same numbers, however busy
 //! the host is; results vary only with the seed of a run's packets.
+mod costs;
 mod spec;
 mod values;
 
@@ -12,6 +13,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use toml::Spanned;
+use weir_model::Duration;
 use weir_report::{Temporary, give_way_to_interruption};
 
 use crate::experiment::batch::carry_out;
@@ -22,7 +24,7 @@ use crate::experiment::place::Checkout;
 use crate::experiment::series;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
-use spec::{Node, NodeVariant, Packets};
+use spec::{Ask, Node, NodeVariant, Packets};
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Node>("node");
 
@@ -32,8 +34,11 @@ const RUN: &str = "experiments/behnke2021/node/run.sh";
 const CLOCK_HZ: u64 = 1_000_000_000;
 /// The address that the node is given.
 const ADDRESS: &str = "10.0.0.2";
-/// The node's line for simulated packets.
+/// The node's lines: its card's, and that for simulated packets.
+const CARD: u16 = 13;
 const PIN: u16 = 16;
+/// The time at which the first window begins.
+const FIRST_WINDOW: &str = "1s";
 /// The time at which the peer gives up: the node's own end is sooner.
 const END: &str = "300s";
 
@@ -66,6 +71,7 @@ impl Kind for Node {
         self.x.values = quick.values;
         self.seeds = quick.seeds;
         self.windows = quick.windows;
+        self.quick_options = quick.options;
         true
     }
 
@@ -75,9 +81,9 @@ impl Kind for Node {
             seeds: self.seeds.clone(),
             series: self.series(),
             variants: self.variant.iter().map(|of| of.id.clone()).collect(),
-            constants: Values::new(),
+            constants: costs::constants(place)?,
         };
-        plan.check(|name| values::is_known(self.windows, name))?;
+        plan.check(|name| values::is_known(self.windows, &self.clients, name))?;
         let mut runs = Vec::new();
         for variant in &self.variant {
             for (key, x) in plan.runs_of(&variant.id) {
@@ -92,9 +98,13 @@ impl Kind for Node {
         }
         let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job)| {
             let answer = run(place, &job)?;
-            let values = values::values(&answer).map_err(|what| {
+            let wrong = |what| {
                 ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
-            })?;
+            };
+            let mut values = values::values(&answer, job.line).map_err(wrong)?;
+            let of_clients =
+                values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
+            values.extend(of_clients);
             Ok((key, values))
         })?;
         plan.measure(&results)
@@ -107,11 +117,34 @@ struct NodeJob {
     plan: Value,
     /// The node's options.
     options: Vec<String>,
+    /// The line of the packets' interrupt.
+    line: u16,
+    /// The logarithm of the nanoseconds of an instruction.
+    shift: u8,
+    /// The time from which no packet arrives any more, in nanoseconds.
+    until: f64,
 }
 
 impl Node {
     fn job(&self, variant: &NodeVariant, x: f64, seed: u64) -> Result<NodeJob, String> {
         let mut plan = json!({ "end": END });
+        let mut asked = Vec::new();
+        for client in &self.clients {
+            let mut times = json!({ "pattern": client.pattern, "begin": FIRST_WINDOW });
+            if matches!(client.ask, Ask::Ping) {
+                times["count"] = json!(u16::MAX);
+                plan["pings"] = times;
+            } else {
+                times["count"] = json!(u32::MAX);
+                times["ask"] = json!(client.ask);
+                times["patience"] = json!(format!("{}ms", client.patience_ms));
+                asked.push(times);
+            }
+        }
+        plan["clients"] = json!(asked);
+        if variant.profile {
+            plan["measure"] = json!({ "begin": FIRST_WINDOW });
+        }
         // Patterns that depend on x stand for no packets at x = 0.
         if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
             let pattern = variant.pattern.at(x)?;
@@ -133,17 +166,34 @@ impl Node {
             format!("address={ADDRESS}"),
             format!("windows={}", self.windows),
         ];
+        let mut line = CARD;
         if matches!(variant.packets, Packets::Simulated) {
             options.push("packets=simulated".to_owned());
+            line = PIN;
         }
-        let words = [&self.options, &variant.options];
+        let words = [&self.options, &variant.options, &self.quick_options];
         options.extend(
             words
                 .iter()
                 .flat_map(|words| words.split_whitespace().map(str::to_owned)),
         );
-        Ok(NodeJob { plan, options })
+        Ok(NodeJob {
+            plan,
+            options,
+            line,
+            shift: variant.shift,
+            until: nanoseconds(variant.until.as_deref().unwrap_or(END))?,
+        })
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a run has seconds")]
+fn nanoseconds(time: &str) -> Result<f64, String> {
+    let time = time
+        .parse::<Duration>()
+        .map_err(|error| error.to_string())?;
+    let cycles = time.cycles(CLOCK_HZ).map_err(|error| error.to_string())?;
+    Ok(cycles as f64)
 }
 
 /// Runs the node, and returns what it and the peer have counted.
@@ -158,6 +208,7 @@ fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
     let output = Command::new(place.path(RUN))
         .arg(&plan)
         .args(&job.options)
+        .env("SHIFT", job.shift.to_string())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()

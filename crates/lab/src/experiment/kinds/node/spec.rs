@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The tables of an experiment on the node, in its file.
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use weir_report::{Colour, Stroke};
 
 use crate::experiment::series::formula::Template;
@@ -20,8 +20,14 @@ pub(super) struct Node {
     pub seeds: Vec<u64>,
     /// The part that `--quick` runs in place of all points, seeds and windows.
     pub quick: Option<QuickSpec>,
+    /// The options of that part, once it is chosen.
+    #[serde(skip)]
+    pub quick_options: String,
     /// The axis of the points.
     pub x: Axis,
+    /// Those who ask the node something in every run.
+    #[serde(default, rename = "client")]
+    pub clients: Vec<Client>,
     /// The ways to run the node.
     pub variant: Vec<NodeVariant>,
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
@@ -36,6 +42,9 @@ pub(super) struct QuickSpec {
     pub values: Vec<f64>,
     pub seeds: Vec<u64>,
     pub windows: u32,
+    /// Options of the node in this part only, after all others.
+    #[serde(default)]
+    pub options: String,
 }
 
 /// A way to run the node.
@@ -56,6 +65,13 @@ pub(super) struct NodeVariant {
     pub from: String,
     /// The time from which no frame arrives any more; never, if it is not set.
     pub until: Option<String>,
+    /// The logarithm of the nanoseconds of an instruction.
+    #[serde(default = "shift")]
+    pub shift: u8,
+    /// Whether the instructions of the packets' interrupt are counted, which takes the host as
+    /// long again.
+    #[serde(default)]
+    pub profile: bool,
     /// The label of the variant's curves.
     pub label: String,
     /// The colour of the variant's curves.
@@ -68,6 +84,40 @@ pub(super) struct NodeVariant {
 /// Packets begin shortly before the first window, so that it has as many as the others.
 fn from() -> String {
     "900ms".to_owned()
+}
+
+/// 8 ns: 125 MIPS.
+fn shift() -> u8 {
+    3
+}
+
+/// One who asks the node something again and again, from the first window on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Client {
+    /// Its name in the names of values.
+    pub id: String,
+    /// What is asked.
+    pub ask: Ask,
+    /// When it is asked.
+    pub pattern: String,
+    /// How long an answer is waited for, in milliseconds.
+    #[serde(default = "patience")]
+    pub patience_ms: u32,
+}
+
+fn patience() -> u32 {
+    1000
+}
+
+/// What is asked: an echo request of ICMP, or a question of the peer's clients, as it writes them.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Ask {
+    Ping,
+    Udp(u16),
+    Http(String),
+    Modbus { first: u16, count: u16 },
 }
 
 /// What arrives at the node.

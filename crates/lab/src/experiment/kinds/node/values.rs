@@ -9,8 +9,16 @@
 //! - `windows.N.…`: the counts of window N, from 0 on
 //! - `sent`, `lost`: frames that came to the card, and those that it had no room for
 //! - `failed`: 1 if the node ended by a failure of its own
+//! - `interrupt.taken`, `interrupt.instructions`: how often the packets' interrupt was taken, and
+//!   the instructions of its handler in all; of variants with `profile` only
+//! - `clients.ID.answered`: the share of a client's requests that were answered in time, in %,
+//!   of those that it asked before the packets' end
+//! - `clients.ID.worst`: the longest time that such an answer took, in milliseconds; 0 if there was
+//!   none
+//! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
 
+use super::spec::{Ask, Client};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -29,15 +37,33 @@ const SUMS: [&str; 11] = [
     "busy_interrupts",
 ];
 const OTHERS: [&str; 5] = ["seconds", "late", "sent", "lost", "failed"];
+/// The number of the exception that is line 0 of the interrupt controller.
+const FIRST_LINE: u16 = 16;
+/// What is counted of a client.
+const OF_CLIENT: [&str; 3] = ["answered", "worst", "last"];
+/// The counts of the packets' interrupt.
+const INTERRUPT: [&str; 2] = ["taken", "instructions"];
 
 /// Checks that a run has a value of this name.
-pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
+pub(super) fn is_known(windows: u32, clients: &[Client], name: &str) -> Result<(), String> {
     let of_window = name.strip_prefix("windows.").and_then(|rest| {
         let (window, what) = rest.split_once('.')?;
         let is_there = window.parse::<u32>().is_ok_and(|window| window < windows);
         Some(is_there && SUMS.contains(&what))
     });
     if of_window.unwrap_or_else(|| SUMS.contains(&name) || OTHERS.contains(&name)) {
+        return Ok(());
+    }
+    let of_interrupt = name.strip_prefix("interrupt.");
+    if of_interrupt.is_some_and(|what| INTERRUPT.contains(&what)) {
+        return Ok(());
+    }
+    let of_client = name
+        .strip_prefix("clients.")
+        .and_then(|rest| rest.split_once('.'));
+    let is_there =
+        |(id, what)| clients.iter().any(|client| client.id == id) && OF_CLIENT.contains(&what);
+    if of_client.is_some_and(is_there) {
         return Ok(());
     }
     Err(format!(
@@ -47,8 +73,8 @@ pub(super) fn is_known(windows: u32, name: &str) -> Result<(), String> {
     ))
 }
 
-/// The values of a run whose output is `answer`.
-pub(super) fn values(answer: &Value) -> Result<Values, String> {
+/// The values of a run whose output is `answer`; `line` is the packets' interrupt.
+pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     let node = &answer["node"];
     let windows = node["windows"].as_array().map_or(&[][..], Vec::as_slice);
     let clock_hz = count(node, "clock_hz")?;
@@ -75,7 +101,66 @@ pub(super) fn values(answer: &Value) -> Result<Values, String> {
     }
     let failed = f64::from(u8::from(node.get("failed").is_some()));
     values.insert("failed".to_owned(), number(failed));
+    values.extend(of_interrupt(&answer["peer"]["profile"], line)?);
     Ok(values)
+}
+
+/// What came of the clients' requests, with packets until `until` ns. Those whose answer the run's
+/// end may have come before are left out.
+pub(super) fn of_clients(peer: &Value, clients: &[Client], until: f64) -> Result<Values, String> {
+    let end = count(peer, "last_ns")?;
+    let mut values = Values::new();
+    let mut reports = peer["clients"].as_array().into_iter().flatten();
+    for client in clients {
+        let (requests, took) = match client.ask {
+            Ask::Ping => (&peer["pings"], "round_trip_ns"),
+            _ => {
+                let report = reports.next();
+                let report = report.ok_or_else(|| format!("the peer has no `{}`", client.id))?;
+                (&report["requests"], "latency_ns")
+            }
+        };
+        let patience = 1e6 * f64::from(client.patience_ms);
+        // Each with the time at which it was asked.
+        let mut answers = Vec::new();
+        for request in requests.as_array().into_iter().flatten() {
+            let asked = count(request, "asked_ns")?;
+            if asked + patience <= end {
+                let took = request[took].as_f64();
+                answers.push((asked, took.filter(|took| *took <= patience)));
+            }
+        }
+        let is_last = answers.last().is_some_and(|(_, took)| took.is_some());
+        answers.retain(|(asked, _)| *asked < until);
+        let took = || answers.iter().filter_map(|(_, took)| *took);
+        let worst = took().fold(0.0, f64::max);
+        // Without requests there is no share.
+        let share = 100.0 * counted(took().count()) / counted(answers.len());
+        let all = [share, worst / 1e6, f64::from(u8::from(is_last))];
+        for (name, value) in OF_CLIENT.into_iter().zip(all) {
+            values.insert(format!("clients.{}.{name}", client.id), number(value));
+        }
+    }
+    Ok(values)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some hundreds of requests")]
+fn counted(requests: usize) -> f64 {
+    requests as f64
+}
+
+/// The counts of a line's interrupt in the profile of a run, if it has one.
+fn of_interrupt(profile: &Value, line: u16) -> Result<Values, String> {
+    let Some(exceptions) = profile["exceptions"].as_array() else {
+        return Ok(Values::new());
+    };
+    let of_line = |one: &&Value| one["number"] == FIRST_LINE + line;
+    let counts = exceptions.iter().find(of_line);
+    let named = INTERRUPT.into_iter().map(|name| {
+        let value = counts.map_or(Ok(0.0), |counts| count(counts, name))?;
+        Ok((format!("interrupt.{name}"), number(value)))
+    });
+    named.collect()
 }
 
 fn count(of: &Value, name: &str) -> Result<f64, String> {
@@ -95,11 +180,23 @@ fn late(windows: &[Value]) -> Result<f64, String> {
     }
     // A task that is in time is not the less late the sooner it ends.
     let lateness = |of| count(of, "lateness").map(|ticks| ticks.max(0.0));
-    let between = count(last, "ended_at")? - count(first, "ended_at")?;
+    let between = ended_at(last)? - ended_at(first)?;
     if between <= 0.0 {
         return Ok(0.0);
     }
     Ok(100.0 * (lateness(last)? - lateness(first)?) / between)
+}
+
+/// When the job that ended last did, in ticks from the first window's begin. The node's number has
+/// 32 bits: where no job has ended since then, it wraps.
+fn ended_at(window: &Value) -> Result<f64, String> {
+    let ticks = count(window, "ended_at")?;
+    let range = 2f64.powi(32);
+    Ok(if ticks < range / 2.0 {
+        ticks
+    } else {
+        ticks - range
+    })
 }
 
 #[cfg(test)]
@@ -120,7 +217,7 @@ mod tests {
 
     fn of(windows: &[Value]) -> Values {
         let answer = json!({"node": {"clock_hz": 1000, "windows": windows}, "peer": {"flood": {"sent": 9, "lost": 2}}});
-        values(&answer).unwrap()
+        values(&answer, 13).unwrap()
     }
 
     #[test]
@@ -133,6 +230,9 @@ mod tests {
         ];
         assert!((late(&grows) - 30.0).abs() < 1e-9);
         assert!(late(&[window(5, -300, 900), window(5, -100, 1900)]).abs() < 1e-9);
+        // No job has ended in the first window: the last one did 500 ticks before it.
+        let starves = [window(0, 100, u32::MAX - 499), window(1, 1100, 1500)];
+        assert!((late(&starves) - 50.0).abs() < 1e-9);
         assert!((late(&[window(5, 1, 900), window(0, 1, 900)]) - 100.0).abs() < 1e-9);
     }
 
@@ -154,16 +254,69 @@ mod tests {
             (2.0, 9.0, 2.0, 0.0)
         );
         for name in values.keys() {
-            is_known(2, name).unwrap();
+            is_known(2, &[], name).unwrap();
         }
         for name in ["windows.2.steps", "windows.0.ticks", "stesp"] {
-            assert!(is_known(2, name).unwrap_err().contains(name));
+            assert!(is_known(2, &[], name).unwrap_err().contains(name));
         }
+    }
+
+    #[test]
+    fn only_a_profile_has_counts_of_the_interrupt() {
+        let profile = json!({"exceptions": [
+            {"number": 15, "taken": 9, "instructions": 99},
+            {"number": 29, "taken": 2, "instructions": 70},
+        ]});
+        let counts = |profile, line| of_interrupt(&profile, line).unwrap();
+        let card = counts(profile.clone(), 13);
+        assert_eq!(card["interrupt.taken"], number(2.0));
+        assert_eq!(card["interrupt.instructions"], number(70.0));
+        assert_eq!(counts(profile, 14)["interrupt.taken"], number(0.0));
+        assert!(counts(Value::Null, 13).is_empty());
+        assert!(is_known(1, &[], "interrupt.longest").is_err());
+    }
+
+    #[test]
+    fn requests_count_that_could_be_answered_before_the_end() {
+        let client = |id: &str, ask| Client {
+            id: id.to_owned(),
+            ask,
+            pattern: String::new(),
+            patience_ms: 1,
+        };
+        let clients = [client("echo", Ask::Ping), client("page", Ask::Udp(8))];
+        let peer = json!({
+            "last_ns": 5_000_000,
+            "pings": [
+                {"asked_ns": 0, "round_trip_ns": 400_000},
+                {"asked_ns": 1_000_000, "round_trip_ns": 1_500_000},
+                {"asked_ns": 3_000_000, "round_trip_ns": 300_000},
+                {"asked_ns": 4_500_000, "round_trip_ns": null},
+            ],
+            "clients": [{"requests": [
+                {"asked_ns": 0, "latency_ns": 250_000, "failure": null},
+                {"asked_ns": 1_000_000, "latency_ns": null, "failure": "late"},
+            ]}],
+        });
+        let values = of_clients(&peer, &clients, 2e6).unwrap();
+        let value = |name: &str| values[&format!("clients.{name}")].as_number().unwrap();
+        let of = |id: &str| OF_CLIENT.map(|what| value(&format!("{id}.{what}")));
+        assert_eq!(of("echo"), [50.0, 0.4, 1.0]);
+        assert_eq!(of("page"), [50.0, 0.25, 0.0]);
+        for name in values.keys() {
+            is_known(1, &clients, name).unwrap();
+            assert!(is_known(1, &[], name).is_err());
+        }
+        assert!(
+            of_clients(&json!({"last_ns": 1}), &clients, 2e6)
+                .unwrap_err()
+                .contains("page")
+        );
     }
 
     #[test]
     fn what_is_missing_is_named() {
         let without = json!({"node": {"clock_hz": 1000, "windows": [{"ticks": 1}]}});
-        assert!(values(&without).unwrap_err().contains("interrupts"));
+        assert!(values(&without, 13).unwrap_err().contains("interrupts"));
     }
 }
