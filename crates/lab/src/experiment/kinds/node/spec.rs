@@ -27,7 +27,7 @@ pub(super) struct Node {
     pub x: Axis,
     /// Those who ask the node something in every run.
     #[serde(default, rename = "client")]
-    pub clients: Vec<Client>,
+    pub clients: Vec<NodeClient>,
     /// The ways to run the node.
     pub variant: Vec<NodeVariant>,
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
@@ -94,7 +94,7 @@ fn shift() -> u8 {
 /// One who asks the node something again and again, from the first window on.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Client {
+pub(super) struct NodeClient {
     /// Its name in the names of values.
     pub id: String,
     /// What is asked.

@@ -18,7 +18,7 @@
 //! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
 
-use super::spec::{Ask, Client};
+use super::spec::{Ask, NodeClient};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -45,7 +45,7 @@ const OF_CLIENT: [&str; 3] = ["answered", "worst", "last"];
 const INTERRUPT: [&str; 2] = ["taken", "instructions"];
 
 /// Checks that a run has a value of this name.
-pub(super) fn is_known(windows: u32, clients: &[Client], name: &str) -> Result<(), String> {
+pub(super) fn is_known(windows: u32, clients: &[NodeClient], name: &str) -> Result<(), String> {
     let of_window = name.strip_prefix("windows.").and_then(|rest| {
         let (window, what) = rest.split_once('.')?;
         let is_there = window.parse::<u32>().is_ok_and(|window| window < windows);
@@ -107,7 +107,11 @@ pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
 
 /// What came of the clients' requests, with packets until `until` ns. Those whose answer the run's
 /// end may have come before are left out.
-pub(super) fn of_clients(peer: &Value, clients: &[Client], until: f64) -> Result<Values, String> {
+pub(super) fn of_clients(
+    peer: &Value,
+    clients: &[NodeClient],
+    until: f64,
+) -> Result<Values, String> {
     let end = count(peer, "last_ns")?;
     let mut values = Values::new();
     let mut reports = peer["clients"].as_array().into_iter().flatten();
@@ -278,7 +282,7 @@ mod tests {
 
     #[test]
     fn requests_count_that_could_be_answered_before_the_end() {
-        let client = |id: &str, ask| Client {
+        let client = |id: &str, ask| NodeClient {
             id: id.to_owned(),
             ask,
             pattern: String::new(),
