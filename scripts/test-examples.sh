@@ -126,7 +126,7 @@ done
 
 # The README's commands, as a user types them at the root of a clone: those of its block `sh`, then
 # those of its table. They write into a folder of their own. `weir linux` has its own tests, and the
-# board soc is built by scripts/test-rtl.sh.
+# boards soc and mps2-an385 are tested by scripts/test-rtl.sh and crates/lab/tests/mps2.
 clone=$build/readme
 rm -rf $clone
 mkdir -p $clone/bin
@@ -136,7 +136,7 @@ done
 ln -s "$(realpath "$weir")" "$(realpath "$weir_lab")" $clone/bin/
 awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >$clone/block.sh
 awk -F'|' '/^\| you have / { on = 1; next } !/^\|/ { on = 0 } on { print $4 }' README.md | sed -n 's/^ `\(weir .*\)` $/\1/p' |
-    grep -v -e '^weir linux' -e '--board soc' >$clone/table.sh
+    grep -v -e '^weir linux' -e '--board ' >$clone/table.sh
 ln -s limit-a-line.elf $clone/firmware.elf
 for script in block table; do
     [ -s $clone/$script.sh ] || fail "README.md has no $script of commands"
