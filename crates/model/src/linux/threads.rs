@@ -219,11 +219,10 @@ impl InterfaceThreads<'_> {
         }
         self.refuse_exposed(system)?;
         let packet = self.per_packet(system);
-        self.refuse_unknown_costs(system, packet)?;
         let threads = match (system.linux.top_half, system.linux.mode) {
-            (None, LinuxMode::Exact) => self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD),
+            (None, LinuxMode::Exact) => self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD)?,
             (Some(TopHalf::Cap { runtime, period }), _) => {
-                self.capped(system, packet, runtime, period)
+                self.capped(system, packet, runtime, period)?
             }
             (Some(TopHalf::Urgency(urgency)), _) => self.urgent(system, packet, urgency)?,
             (Some(TopHalf::Interrupt), _) => self.urgent(system, packet, INTERRUPT_URGENCY)?,
@@ -284,15 +283,14 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// Refuses deadlines that are not more urgent than the threads, if the file does not say what
-    /// these do for a packet.
-    fn refuse_unknown_costs(&self, system: &System, packet: Cost) -> Result<(), LinuxBoundError> {
-        let urgency = match (system.linux.top_half, system.linux.mode) {
-            (Some(TopHalf::Cap { .. }), _) | (None, LinuxMode::Exact) => DEADLINE_URGENCY,
-            (Some(TopHalf::Urgency(urgency)), _) => urgency,
-            (Some(TopHalf::Interrupt), _) => INTERRUPT_URGENCY,
-            (None, _) => self.urgency(system),
-        };
+    /// Refuses deadlines that are not more urgent than threads of this urgency, if the file does not
+    /// say what these do for a packet.
+    fn refuse_unknown_costs(
+        &self,
+        system: &System,
+        packet: Cost,
+        urgency: u8,
+    ) -> Result<(), LinuxBoundError> {
         match late(system, urgency).filter(|_| packet.cycles == 0) {
             None => Ok(()),
             Some(receiver) => Err(LinuxBoundError::NoCosts {
@@ -312,7 +310,8 @@ impl InterfaceThreads<'_> {
         packet: Cost,
         runtime: Duration,
         period: Duration,
-    ) -> Vec<Thread> {
+    ) -> Result<Vec<Thread>, LinuxBoundError> {
+        self.refuse_unknown_costs(system, packet, DEADLINE_URGENCY)?;
         let cycles = |time: Duration| in_cycles(time, system.cpu.clock_hz);
         let (runtime, period) = (cycles(runtime), cycles(period));
         let queues = self.sources.len() as u64;
@@ -347,7 +346,7 @@ impl InterfaceThreads<'_> {
             receiver,
             takes: None,
         };
-        threads.into_iter().map(of).collect()
+        Ok(threads.into_iter().map(of).collect())
     }
 
     /// A thread of SCHED_FIFO for each source, which takes its packets at their worst rate.
@@ -357,6 +356,7 @@ impl InterfaceThreads<'_> {
         packet: Cost,
         urgency: u8,
     ) -> Result<Vec<Thread>, LinuxBoundError> {
+        self.refuse_unknown_costs(system, packet, urgency)?;
         let mut threads = Vec::new();
         for &index in &self.sources {
             let Some(source) = system.sources.get(index) else {
