@@ -216,6 +216,23 @@ pub(super) struct CurveSpec {
     pub stroke: Stroke,
 }
 
+impl CurveSpec {
+    /// The curve of a variant, of the series that has `series` behind the variant's `id`.
+    pub fn of_variant(
+        series: &Spanned<String>,
+        id: &str,
+        label: String,
+        (colour, stroke): (Colour, Stroke),
+    ) -> Self {
+        Self {
+            of: Spanned::new(series.span(), format!("{id}.{}", series.get_ref())),
+            label,
+            colour,
+            stroke,
+        }
+    }
+}
+
 /// A quantity with its unit, in a string.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Quantity<T>(pub T);

@@ -283,8 +283,8 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// Refuses deadlines that are not more urgent than threads of this urgency, if the file does not
-    /// say what these do for a packet.
+    /// Refuses deadlines that are not more urgent than threads of this urgency, if the file does
+    /// not say what these do for a packet.
     fn refuse_unknown_costs(
         &self,
         system: &System,

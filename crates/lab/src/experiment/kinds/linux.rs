@@ -46,14 +46,13 @@ impl Kind for Linux {
     }
 
     fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
-        let of = |variant: &VariantSpec| CurveSpec {
-            of: Spanned::new(
-                series.span(),
-                format!("{}.{}", variant.id, series.get_ref()),
-            ),
-            label: self.named(&variant.label),
-            colour: variant.colour,
-            stroke: variant.stroke,
+        let of = |of: &VariantSpec| {
+            CurveSpec::of_variant(
+                series,
+                &of.id,
+                self.named(&of.label),
+                (of.colour, of.stroke),
+            )
         };
         self.variant.iter().map(of).collect()
     }

@@ -52,14 +52,8 @@ impl Kind for Node {
     }
 
     fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
-        let of = |variant: &NodeVariant| CurveSpec {
-            of: Spanned::new(
-                series.span(),
-                format!("{}.{}", variant.id, series.get_ref()),
-            ),
-            label: variant.label.clone(),
-            colour: variant.colour,
-            stroke: variant.stroke,
+        let of = |of: &NodeVariant| {
+            CurveSpec::of_variant(series, &of.id, of.label.clone(), (of.colour, of.stroke))
         };
         self.variant.iter().map(of).collect()
     }
