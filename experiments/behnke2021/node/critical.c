@@ -6,10 +6,9 @@
 
 #include "board.h"
 #include "options.h"
+#include "sizes.h"
 #include "tally.h"
 #include "work.h"
-
-enum { STACK_WORDS = 1024 };
 
 static TaskHandle_t task;
 
@@ -83,6 +82,6 @@ void critical_start(void)
         return;
     }
     TaskFunction_t run = options.task == TASK_LATENESS ? run_lateness : run_utilisation;
-    BaseType_t made = xTaskCreate(run, "critical", STACK_WORDS, NULL, options_task_urgency(), &task);
+    BaseType_t made = xTaskCreate(run, "critical", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options_task_urgency(), &task);
     configASSERT(made == pdPASS);
 }

@@ -11,9 +11,8 @@
 #include "board.h"
 #include "card.h"
 #include "options.h"
+#include "sizes.h"
 #include "tally.h"
-
-enum { STACK_WORDS = 1024 };
 
 static struct netif *netif;
 static TaskHandle_t task;
@@ -121,7 +120,7 @@ void driver_start(struct netif *of)
     statuses = xQueueCreate(options.descriptors, sizeof(uint32_t));
     configASSERT(statuses != NULL);
     TaskFunction_t run = options.driver == DRIVER_MASKED ? run_masked : run_packet;
-    BaseType_t made = xTaskCreate(run, "driver", STACK_WORDS, NULL, options.layout->driver, &task);
+    BaseType_t made = xTaskCreate(run, "driver", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options.layout->driver, &task);
     configASSERT(made == pdPASS);
     board_enable(BOARD_CARD_LINE, BOARD_URGENCY_PACKET);
 }

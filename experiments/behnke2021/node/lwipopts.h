@@ -4,6 +4,7 @@
 #define NODE_LWIPOPTS_H
 
 #include "options.h"
+#include "sizes.h"
 
 #define NO_SYS 0
 #define SYS_LIGHTWEIGHT_PROT 1
@@ -26,17 +27,11 @@
 /* The layout says how urgent the thread is; the stack's size is in bytes. */
 #define TCPIP_THREAD_NAME "tcpip"
 #define TCPIP_THREAD_PRIO ((int) options.layout->network)
-#define TCPIP_THREAD_STACKSIZE 3072
-#define TCPIP_MBOX_SIZE 32
-#define MEMP_NUM_TCPIP_MSG_INPKT 32
-#define DEFAULT_UDP_RECVMBOX_SIZE 6
-#define DEFAULT_TCP_RECVMBOX_SIZE 6
+#define TCPIP_THREAD_STACKSIZE SIZES_THREAD_STACK
 #define DEFAULT_ACCEPTMBOX_SIZE 6
-#define DEFAULT_THREAD_STACKSIZE 4096
+#define DEFAULT_THREAD_STACKSIZE SIZES_TASK_STACK
 
 #define MEM_ALIGNMENT 4
-#define MEM_SIZE (64 * 1024)
-#define PBUF_POOL_SIZE 64
 #define PBUF_POOL_BUFSIZE 1524
 #define MEMP_NUM_PBUF 64
 #define MEMP_NUM_NETBUF 16

@@ -10,9 +10,8 @@
 
 #include "board.h"
 #include "options.h"
+#include "sizes.h"
 #include "tally.h"
-
-enum { STACK_WORDS = 1024 };
 
 /* A packet that is in memory, as a card with direct memory access leaves it. */
 struct descriptor {
@@ -61,7 +60,7 @@ void pseudo_start(void)
     }
     descriptors = xQueueCreate(options.pseudo_descriptors, sizeof(struct descriptor));
     configASSERT(descriptors != NULL);
-    BaseType_t made = xTaskCreate(run, "pseudo", STACK_WORDS, NULL, options.layout->driver, NULL);
+    BaseType_t made = xTaskCreate(run, "pseudo", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options.layout->driver, NULL);
     configASSERT(made == pdPASS);
     board_enable(BOARD_PIN_LINE, BOARD_URGENCY_PACKET);
 }

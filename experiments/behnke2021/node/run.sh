@@ -6,7 +6,8 @@
 #
 #   run.sh PLAN [OPTION...]      options of the node, such as driver=packet
 #
-# SHIFT is the logarithm of the nanoseconds of an instruction (3: 8 ns).
+# SHIFT is the logarithm of the nanoseconds of an instruction (3: 8 ns), BUILD has the options of
+# build.sh.
 # Exit: 0; 2 the node, the plugin or QEMU is missing or refuses something; 3 the node has failed,
 # and the object says how; 124 it went on for ten minutes of the host's time.
 set -euo pipefail
@@ -17,7 +18,8 @@ set -euo pipefail
 plan=$(realpath "$1")
 shift
 here=$(cd "$(dirname "$0")" && pwd)
-node=$("$here/build.sh")
+read -ra build <<<"${BUILD:-}"
+node=$("$here/build.sh" "${build[@]}")
 plugin=$("$here/../../../boards/mps2-an385/build.sh" 2>/dev/null) || {
     echo "experiments/behnke2021/node/run.sh: boards/mps2-an385/build.sh fails" >&2
     exit 2

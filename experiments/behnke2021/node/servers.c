@@ -9,9 +9,10 @@
 #include "failure.h"
 #include "modbus.h"
 #include "options.h"
+#include "sizes.h"
 #include "tally.h"
 
-enum { STACK_BYTES = 4096, MODBUS_TASKS = 4, SEND_TIMEOUT_MS = 5000 };
+enum { MODBUS_TASKS = 4, SEND_TIMEOUT_MS = 5000 };
 
 static void run_udp(void *unused)
 {
@@ -80,7 +81,7 @@ static void listen_modbus(void *unused)
     LWIP_ASSERT("the Modbus server has a port", listener != NULL && netconn_bind(listener, IP_ADDR_ANY, SERVERS_MODBUS_PORT) == ERR_OK &&
                                                     netconn_listen(listener) == ERR_OK);
     for (uint32_t task = 1; task < MODBUS_TASKS; task++) {
-        sys_thread_new("modbus", run_modbus, listener, STACK_BYTES, (int) options.layout->servers);
+        sys_thread_new("modbus", run_modbus, listener, SIZES_TASK_STACK, (int) options.layout->servers);
     }
     run_modbus(listener);
 }
@@ -96,9 +97,9 @@ void servers_start(void)
 {
     if (options.server) {
         uint32_t urgency = options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
-        sys_thread_new("udp", run_udp, NULL, STACK_BYTES, (int) urgency);
+        sys_thread_new("udp", run_udp, NULL, SIZES_TASK_STACK, (int) urgency);
     }
-    sys_thread_new("modbus", listen_modbus, NULL, STACK_BYTES, (int) options.layout->servers);
+    sys_thread_new("modbus", listen_modbus, NULL, SIZES_TASK_STACK, (int) options.layout->servers);
     struct udp_pcb *pcb = udp_new();
     LWIP_ASSERT("the echo server has a port", pcb != NULL && udp_bind(pcb, IP_ADDR_ANY, SERVERS_ECHO_PORT) == ERR_OK);
     udp_recv(pcb, echo, NULL);

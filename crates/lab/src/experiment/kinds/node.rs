@@ -115,6 +115,8 @@ struct NodeJob {
     line: u16,
     /// The logarithm of the nanoseconds of an instruction.
     shift: u8,
+    /// Options of the compiler.
+    build: String,
     /// The time from which no packet arrives any more, in nanoseconds.
     until: f64,
 }
@@ -176,6 +178,7 @@ impl Node {
             options,
             line,
             shift: variant.shift,
+            build: variant.build.clone(),
             until: nanoseconds(variant.until.as_deref().unwrap_or(END))?,
         })
     }
@@ -203,6 +206,7 @@ fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
         .arg(&plan)
         .args(&job.options)
         .env("SHIFT", job.shift.to_string())
+        .env("BUILD", &job.build)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()

@@ -68,6 +68,9 @@ pub(super) struct NodeVariant {
     /// The logarithm of the nanoseconds of an instruction.
     #[serde(default = "shift")]
     pub shift: u8,
+    /// Options of the compiler, such as `-DPBUF_POOL_SIZE=128`: an ELF of its own.
+    #[serde(default)]
+    pub build: String,
     /// Whether the instructions of the packets' interrupt are counted, which takes the host as
     /// long again.
     #[serde(default)]
