@@ -16,7 +16,11 @@
 #define configMINIMAL_STACK_SIZE 256
 #define configMAX_TASK_NAME_LEN 16
 #define configUSE_IDLE_HOOK 0
+#ifdef NODE_WEIR
+#define configUSE_TICK_HOOK 1
+#else
 #define configUSE_TICK_HOOK 0
+#endif
 #define configUSE_TIMERS 0
 #define configUSE_MUTEXES 1
 #define configUSE_RECURSIVE_MUTEXES 1
@@ -40,6 +44,13 @@
             failure("FreeRTOS asserts", __FILE__, __LINE__);                                                                               \
         }                                                                                                                                  \
     } while (0)
+
+#ifdef NODE_WEIR
+/* ports/freertos charges time to whoever runs. */
+void weir_freertos_switched(void *lane);
+#define configNUM_THREAD_LOCAL_STORAGE_POINTERS 1
+#define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
+#endif
 
 #define INCLUDE_vTaskDelay 1
 #define INCLUDE_xTaskDelayUntil 1

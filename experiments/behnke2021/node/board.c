@@ -44,3 +44,8 @@ void board_enable(uint32_t line, uint32_t urgency)
     ((volatile uint8_t *) 0xe000e400u)[line] = (uint8_t) urgency;
     BOARD_REGISTER(0xe000e100u) = 1u << line;
 }
+
+void board_pend(uint32_t line)
+{
+    BOARD_REGISTER(0xe000e200u) = 1u << line;
+}

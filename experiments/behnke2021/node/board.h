@@ -47,6 +47,9 @@ void board_release_acknowledge(void);
 void board_window_in(uint32_t ticks);
 void board_window_acknowledge(void);
 
+/* Makes a line ask, as its device does. */
+void board_pend(uint32_t line);
+
 /* Lets a line interrupt. */
 void board_enable(uint32_t line, uint32_t urgency);
 

@@ -43,11 +43,18 @@ flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -g "$@" -ffunction-sections -fdata-s
     -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
     -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")
 ours=(*.c)
+# With -DNODE_WEIR the node has driver=demux, and calls of ports/freertos in its kernel.
+weir=()
+if [[ " $* " = *" -DNODE_WEIR "* ]]; then
+    flags+=(-DWEIR_TICK_BITS=32 -DWEIR_CLASSES=8 -DWEIR_LIMIT_RECORD=0 -I"$root/core/include" -I"$root/ports/freertos/include" -Iweir
+        -DWEIR_FREERTOS_CLOCK='(~*(volatile uint32_t *) 0x40001004)')
+    weir=(weir/*.c "$root"/ports/freertos/src/*.c "$root"/core/src/{account,demux,limit}.c)
+fi
 theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c "$freertos"/portable/MemMang/heap_4.c
     "$lwip"/src/api/*.c "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c
     "$lwip"/src/apps/http/{httpd,fs}.c "$lwip"/contrib/ports/freertos/sys_arch.c)
 
-hash=$({ cat build.sh Cargo.lock memory.ld ./*.[ch] include/arch/*.h && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
+hash=$({ cat build.sh Cargo.lock memory.ld ./*.[ch] include/arch/*.h weir/*.[ch] "$root"/ports/freertos/{include/weir,src}/*.[ch] "$root"/core/{include/weir,src}/*.[ch] && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
 folder=$root/build/node/$hash
 node=$folder/node.elf
 mkdir -p "$root/build/node"
@@ -63,6 +70,9 @@ if [ ! -e "$node" ]; then
     }
     for source in "${ours[@]}"; do
         compile ours "$source" -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion
+    done
+    for source in "${weir[@]}"; do
+        compile weir "$source" -O3 -Wall -Wextra -Werror -Wconversion -Wno-sign-conversion
     done
     for source in "${theirs[@]}"; do
         compile theirs "$source" -w

@@ -5,7 +5,6 @@
 
 #include "lwip/pbuf.h"
 
-#define RX_DATA CARD_REGISTER(0x00)
 #define TX_DATA CARD_REGISTER(0x20)
 #define TX_STATUS CARD_REGISTER(0x48)
 #define IRQ_CFG CARD_REGISTER(0x54)
@@ -19,9 +18,6 @@ enum {
     INTERRUPTS_PUSH_PULL_HIGH = 0x111,
     TX_ON = 1 << 1,
     TX_FIRST_AND_LAST = 3 << 12,
-    STATUS_ERROR = 1 << 15,
-    STATUS_LENGTH = 0x3fff,
-    CHECKSUM = 4,
     MAC_BUSY = 1u << 31,
     MAC_READ = 1 << 30,
     MAC_CR = 1,
@@ -59,38 +55,27 @@ void card_start(uint8_t address[6])
     wait_for_mac();
 }
 
-uint32_t card_length(uint32_t status)
-{
-    uint32_t length = status >> 16 & STATUS_LENGTH;
-    if (status & STATUS_ERROR || length <= CHECKSUM || length - CHECKSUM > CARD_LONGEST) {
-        return 0;
-    }
-    return length - CHECKSUM;
-}
-
 void card_skip(uint32_t status)
 {
-    for (uint32_t words = ((status >> 16 & STATUS_LENGTH) + 3) / 4; words > 0; words--) {
-        (void) RX_DATA;
-    }
+    card_skip_words(((status >> 16 & CARD_STATUS_LENGTH) + 3) / 4);
 }
 
 void card_read(struct pbuf *pbuf)
 {
     /* A buffer of the chain that does not end with a word would need the rest of one: the pool's
      * buffers are words, and longer than any frame. */
-    uint32_t words = (pbuf->tot_len + CHECKSUM + 3) / 4;
+    uint32_t words = (pbuf->tot_len + CARD_CHECKSUM + 3) / 4;
     uint32_t *to = pbuf->payload;
     for (uint32_t at = 0; at < pbuf->len / 4; at++, words--) {
-        *to++ = RX_DATA;
+        *to++ = CARD_RX_DATA;
     }
     if (pbuf->len % 4 != 0) {
-        uint32_t last = RX_DATA;
+        uint32_t last = CARD_RX_DATA;
         memcpy(to, &last, pbuf->len % 4);
         words--;
     }
     for (; words > 0; words--) {
-        (void) RX_DATA;
+        (void) CARD_RX_DATA;
     }
 }
 

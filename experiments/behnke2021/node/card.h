@@ -8,9 +8,16 @@
 
 struct pbuf;
 
-enum { CARD_LONGEST = 1536, CARD_RECEIVED = 1 << 3 /* RSFL: a status waits */ };
+enum {
+    CARD_LONGEST = 1536,
+    CARD_CHECKSUM = 4,
+    CARD_RECEIVED = 1 << 3, /* RSFL: a status waits */
+    CARD_STATUS_ERROR = 1 << 15,
+    CARD_STATUS_LENGTH = 0x3fff
+};
 
 #define CARD_REGISTER(offset) (*(volatile uint32_t *) (0x40200000u + (offset)))
+#define CARD_RX_DATA CARD_REGISTER(0x00)
 #define CARD_RX_STATUS CARD_REGISTER(0x40)
 #define CARD_INT_STS CARD_REGISTER(0x58)
 #define CARD_INT_EN CARD_REGISTER(0x5c)
@@ -48,11 +55,33 @@ static inline void card_interrupt(bool on)
 void card_start(uint8_t address[6]);
 
 /* Bytes of the frame that a status tells of; 0 if it is broken or longer than CARD_LONGEST. */
-uint32_t card_length(uint32_t status);
+static inline uint32_t card_length(uint32_t status)
+{
+    uint32_t length = status >> 16 & CARD_STATUS_LENGTH;
+    if (status & CARD_STATUS_ERROR || length <= CARD_CHECKSUM || length - CARD_CHECKSUM > CARD_LONGEST) {
+        return 0;
+    }
+    return length - CARD_CHECKSUM;
+}
 
 /* Reads the next frame, which has `pbuf->tot_len` bytes, or throws it away. */
 void card_read(struct pbuf *pbuf);
 void card_skip(uint32_t status);
+
+/* Reads, or throws away, so many words of the next frame. */
+static inline void card_read_words(uint32_t *to, uint32_t words)
+{
+    for (; words > 0; words--) {
+        *to++ = CARD_RX_DATA;
+    }
+}
+
+static inline void card_skip_words(uint32_t words)
+{
+    for (; words > 0; words--) {
+        (void) CARD_RX_DATA;
+    }
+}
 
 /* Sends a frame; false if it is too long. One at a time: the caller holds lwIP's core lock. */
 bool card_send(struct pbuf *pbuf);

@@ -11,6 +11,7 @@
 #include "board.h"
 #include "card.h"
 #include "options.h"
+#include "stages.h"
 #include "sizes.h"
 #include "tally.h"
 
@@ -56,7 +57,7 @@ static void run_masked(void *unused)
             }
             card_acknowledge();
         } while (card_waits());
-        card_interrupt(true);
+        stages_enable(true);
     }
 }
 
@@ -68,22 +69,22 @@ static void run_packet(void *unused)
         uint32_t status;
         xQueueReceive(statuses, &status, portMAX_DELAY);
         deliver(status);
-        if (CARD_INT_EN == 0) { /* the queue was full, and now has room */
-            card_interrupt(true);
+        if (!stages_is_on()) { /* the queue was full, and now has room */
+            stages_enable(true);
         }
     }
 }
 
 static void take_masked(BaseType_t *woken)
 {
-    card_interrupt(false);
+    stages_enable(false);
     vTaskNotifyGiveFromISR(task, woken);
 }
 
 static void take_packet(BaseType_t *woken)
 {
     if (xQueueIsQueueFullFromISR(statuses)) {
-        card_interrupt(false);
+        stages_enable(false);
         return;
     }
     if (card_waits()) {
@@ -105,10 +106,15 @@ void driver_interrupt(void)
 {
     BaseType_t woken = pdFALSE;
     tally.interrupts++;
+    if (!stages_let_in()) {
+        return;
+    }
     if (options.driver == DRIVER_MASKED) {
         take_masked(&woken);
-    } else {
+    } else if (options.driver == DRIVER_PACKET) {
         take_packet(&woken);
+    } else {
+        stages_take(&woken);
     }
     portYIELD_FROM_ISR(woken);
 }
@@ -117,6 +123,12 @@ void driver_start(struct netif *of)
 {
     netif = of;
     card_start(netif->hwaddr);
+    stages_start(netif);
+    if (options.driver == DRIVER_DEMUX) {
+        board_enable(BOARD_CARD_LINE, BOARD_URGENCY_PACKET);
+        card_interrupt(true);
+        return;
+    }
     statuses = xQueueCreate(options.descriptors, sizeof(uint32_t));
     configASSERT(statuses != NULL);
     TaskFunction_t run = options.driver == DRIVER_MASKED ? run_masked : run_packet;

@@ -9,6 +9,9 @@
 #define NO_SYS 0
 #define SYS_LIGHTWEIGHT_PROT 1
 #define LWIP_TCPIP_CORE_LOCKING 1
+#ifdef NODE_WEIR
+#define LWIP_SUPPORT_CUSTOM_PBUF 1
+#endif
 #define LWIP_NETCONN 1
 #define LWIP_SOCKET 0
 #define LWIP_SO_SNDTIMEO 1

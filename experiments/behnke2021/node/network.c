@@ -5,6 +5,7 @@
 #include "lwip/etharp.h"
 #include "lwip/netif.h"
 #include "lwip/tcpip.h"
+#include "netif/ethernet.h"
 
 #include "board.h"
 #include "card.h"
@@ -54,7 +55,9 @@ static void start(void *unused)
     bool is_given = options.address != 0;
     IP4_ADDR(&mask, 255, 255, 255, 0);
     gateway.addr = (address.addr & mask.addr) | PP_HTONL(1);
-    netif_add(&netif, is_given ? &address : NULL, is_given ? &mask : NULL, is_given ? &gateway : NULL, NULL, start_interface, tcpip_input);
+    /* The workers of driver=demux hold the core lock when they hand a frame over. */
+    netif_input_fn input = options.driver == DRIVER_DEMUX ? ethernet_input : tcpip_input;
+    netif_add(&netif, is_given ? &address : NULL, is_given ? &mask : NULL, is_given ? &gateway : NULL, NULL, start_interface, input);
     netif_set_default(&netif);
     netif_set_up(&netif);
     if (!is_given) {

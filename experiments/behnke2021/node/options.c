@@ -6,8 +6,8 @@
 #include "host.h"
 
 static const struct layout layouts[] = {
-    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10}, /* ESP32 */
-    {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7},      /* P0 */
+    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 10, 4}}, /* ESP32 */
+    {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7, .modbus = {8, 7, 5, 3}},      /* P0 */
 };
 
 struct options options = {
@@ -20,6 +20,7 @@ struct options options = {
     .busy_ms = 40,
     .interval_ms = 100,
     .server = 1,
+    .limit_burst = 64,
     .descriptors = 176,
     .pseudo_descriptors = 32,
     .pseudo_length = 60,
@@ -34,11 +35,12 @@ static const struct option {
     const char *words[4];
     uint32_t least, most;
 } table[] = {
-    {"driver", &options.driver, {"masked", "packet"}, 0, 0},
+    {"driver", &options.driver, {"masked", "packet", "demux"}, 0, 0},
     {"layout", &options.layout_name, {"esp32", "p0"}, 0, 0},
     {"task", &options.task, {"none", "lateness", "utilisation"}, 0, 0},
     {"urgency", &options.urgency, {"above", "equal", "below"}, 0, 0},
     {"packets", &options.packets, {"real", "simulated"}, 0, 0},
+    {"modbus", &options.modbus, {"together", "apart"}, 0, 0},
     {"server", &options.server, {"off", "on"}, 0, 0},
     {"server-urgency", &options.server_urgency, {0}, 1, 24},
     {"period-us", &options.period_us, {0}, 100, 1000000},
@@ -46,6 +48,9 @@ static const struct option {
     {"steps", &options.steps, {0}, 1, 1000000},
     {"busy-ms", &options.busy_ms, {0}, 1, 10000},
     {"interval-ms", &options.interval_ms, {0}, 1, 10000},
+    {"limit-hz", &options.limit_hz, {0}, 0, 1000000},
+    {"limit-burst", &options.limit_burst, {0}, 1, 255},
+    {"budget", &options.budget, {0}, 0, 1000000},
     {"descriptors", &options.descriptors, {0}, 1, 1024},
     {"pseudo-descriptors", &options.pseudo_descriptors, {0}, 1, 1024},
     {"pseudo-length", &options.pseudo_length, {0}, 60, OPTIONS_PSEUDO_LONGEST},
@@ -191,6 +196,14 @@ void options_read(void)
         word = next;
     }
     options.layout = &layouts[options.layout_name];
+#ifndef NODE_WEIR
+    if (options.driver == DRIVER_DEMUX) {
+        refuse("driver=demux", "this node is without Weir; build it by build.sh -DNODE_WEIR");
+    }
+    if (options.limit_hz != 0) {
+        refuse("limit-hz", "this node is without Weir; build it by build.sh -DNODE_WEIR");
+    }
+#endif
     if (options.deadline_us == 0) {
         options.deadline_us = options.period_us;
     }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { OPTIONS_WINDOWS = 128, OPTIONS_PSEUDO_LONGEST = 1514, OPTIONS_MODBUS_SERVERS = 4 };
+
 /* Urgencies of FreeRTOS, as Table I of behnke2021 has them. */
 struct layout {
     uint32_t above; /* 0: nothing is above the driver */
@@ -13,20 +15,23 @@ struct layout {
     uint32_t network;
     uint32_t below;
     uint32_t servers;
+    uint32_t modbus[OPTIONS_MODBUS_SERVERS]; /* of each server, if each has a port of its own */
 };
 
-enum driver { DRIVER_MASKED, DRIVER_PACKET };
+enum driver { DRIVER_MASKED, DRIVER_PACKET, DRIVER_DEMUX };
 enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION };
 enum urgency { URGENCY_ABOVE, URGENCY_EQUAL, URGENCY_BELOW };
 enum packets { PACKETS_REAL, PACKETS_SIMULATED };
-enum { OPTIONS_WINDOWS = 128, OPTIONS_PSEUDO_LONGEST = 1514 };
+enum modbus { MODBUS_TOGETHER, MODBUS_APART };
 
 struct options {
-    uint32_t driver, layout_name, task, urgency, packets;
+    uint32_t driver, layout_name, task, urgency, packets, modbus;
     uint32_t period_us, deadline_us, steps;
     uint32_t busy_ms, interval_ms;
     uint32_t server;         /* is there a UDP server? */
     uint32_t server_urgency; /* 0: as the layout says */
+    uint32_t limit_hz, limit_burst;              /* frames that an interrupt is let in for; 0: no limit */
+    uint32_t budget;                             /* frames per ms for each Modbus server; 0: as many as come */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
     uint32_t address;                      /* 0: asked for by DHCP */

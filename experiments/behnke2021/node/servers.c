@@ -9,6 +9,7 @@
 #include "failure.h"
 #include "modbus.h"
 #include "options.h"
+#include "stages.h"
 #include "sizes.h"
 #include "tally.h"
 
@@ -74,16 +75,42 @@ static void run_modbus(void *listener)
     }
 }
 
-static void listen_modbus(void *unused)
+/* Opens the port of a server: the first one's, or one of those behind it. */
+static struct netconn *listen_modbus(uint16_t server, uint32_t urgency)
+{
+    struct netconn *listener = netconn_new(NETCONN_TCP);
+    uint16_t port = (uint16_t) (SERVERS_MODBUS_PORT + server);
+    LWIP_ASSERT("the Modbus server has a port",
+                listener != NULL && netconn_bind(listener, IP_ADDR_ANY, port) == ERR_OK && netconn_listen(listener) == ERR_OK);
+    stages_bind(IP_PROTO_TCP, port, (uint16_t) (STAGES_MODBUS + server), urgency);
+    return listener;
+}
+
+static void run_modbus_together(void *unused)
 {
     (void) unused;
-    struct netconn *listener = netconn_new(NETCONN_TCP);
-    LWIP_ASSERT("the Modbus server has a port", listener != NULL && netconn_bind(listener, IP_ADDR_ANY, SERVERS_MODBUS_PORT) == ERR_OK &&
-                                                    netconn_listen(listener) == ERR_OK);
+    struct netconn *listener = listen_modbus(0, options.layout->servers);
     for (uint32_t task = 1; task < MODBUS_TASKS; task++) {
         sys_thread_new("modbus", run_modbus, listener, SIZES_TASK_STACK, (int) options.layout->servers);
     }
     run_modbus(listener);
+}
+
+static void run_modbus_apart(void *server)
+{
+    uint16_t number = (uint16_t) (uintptr_t) server;
+    run_modbus(listen_modbus(number, options.layout->modbus[number]));
+}
+
+static void start_modbus(void)
+{
+    if (options.modbus == MODBUS_TOGETHER) {
+        sys_thread_new("modbus", run_modbus_together, NULL, SIZES_TASK_STACK, (int) options.layout->servers);
+        return;
+    }
+    for (uintptr_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
+        sys_thread_new("modbus", run_modbus_apart, (void *) server, SIZES_TASK_STACK, (int) options.layout->modbus[server]);
+    }
 }
 
 static void echo(void *unused, struct udp_pcb *pcb, struct pbuf *pbuf, const ip_addr_t *address, u16_t port)
@@ -98,10 +125,13 @@ void servers_start(void)
     if (options.server) {
         uint32_t urgency = options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
         sys_thread_new("udp", run_udp, NULL, SIZES_TASK_STACK, (int) urgency);
+        stages_bind(IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, options.layout->servers);
     }
-    sys_thread_new("modbus", listen_modbus, NULL, SIZES_TASK_STACK, (int) options.layout->servers);
+    start_modbus();
     struct udp_pcb *pcb = udp_new();
     LWIP_ASSERT("the echo server has a port", pcb != NULL && udp_bind(pcb, IP_ADDR_ANY, SERVERS_ECHO_PORT) == ERR_OK);
     udp_recv(pcb, echo, NULL);
     httpd_init();
+    stages_bind(IP_PROTO_UDP, SERVERS_ECHO_PORT, STAGES_ECHO, options.layout->servers);
+    stages_bind(IP_PROTO_TCP, 80, STAGES_HTTP, options.layout->servers);
 }

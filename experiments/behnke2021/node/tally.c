@@ -8,6 +8,7 @@
 #include "failure.h"
 #include "host.h"
 #include "options.h"
+#include "stages.h"
 #include "work.h"
 
 volatile struct tally tally;
@@ -72,6 +73,7 @@ static void print_report(const char *failed, const char *file, int line)
         host_print("\"");
         print_field("line", (uint64_t) line);
     }
+    stages_print();
     host_print(",\n  \"windows\": [");
     for (uint32_t window = 0; window + 1 < taken; window++) {
         print_window(window);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * limit in front of the card: a bucket that admits limit-hz interrupts a second, and limit-burst at
+ * once, which masks at the card's own enable bit. FreeRTOS' tick takes the place of its timer.
+ */
+#include "stages.h"
+
+#include "weir/limit.h"
+
+#include "board.h"
+#include "card.h"
+#include "demuxed.h"
+#include "options.h"
+
+static weir_limit_t limit;
+static bool is_started;
+
+void vApplicationTickHook(void);
+
+static void perform(weir_limit_step_t step)
+{
+    if (step.mask) {
+        card_interrupt(false);
+    }
+    if (step.unmask) {
+        card_interrupt(true);
+    }
+}
+
+void stages_enable(bool on)
+{
+    UBaseType_t before = portSET_INTERRUPT_MASK_FROM_ISR();
+    if (options.limit_hz == 0) {
+        card_interrupt(on);
+    } else {
+        perform(on ? weir_limit_user_enable(&limit.state, board_clock()) : weir_limit_user_disable(&limit.state));
+    }
+    portCLEAR_INTERRUPT_MASK_FROM_ISR(before);
+}
+
+bool stages_is_on(void)
+{
+    return options.limit_hz == 0 ? CARD_INT_EN != 0 : (limit.state.flags & WEIR_LIMIT_IS_USER_OFF) == 0;
+}
+
+bool stages_let_in(void)
+{
+    if (options.limit_hz == 0) {
+        return true;
+    }
+    uint32_t now = board_clock();
+    weir_limit_step_t step = weir_limit_is_on(&limit.state) ? weir_limit_request(&limit, now) : weir_limit_refused(&limit, now);
+    perform(step);
+    return step.serve;
+}
+
+/* FreeRTOS holds the card's interrupt back here (LIMIT-TIMERLESS-1). */
+void vApplicationTickHook(void)
+{
+    if (!is_started) {
+        return;
+    }
+    if (options.driver == DRIVER_DEMUX) {
+        demuxed_refill();
+    }
+    if (options.limit_hz != 0) {
+        perform(weir_limit_tick(&limit, board_clock(), false));
+    }
+}
+
+void stages_start(struct netif *netif)
+{
+    if (options.driver == DRIVER_DEMUX) {
+        demuxed_start(netif);
+    }
+    if (options.limit_hz != 0) {
+        limit.config = (weir_limit_config_t) {
+            .interval = (BOARD_CLOCK_HZ + options.limit_hz - 1) / options.limit_hz,
+            .burst = (uint8_t) options.limit_burst,
+            .policy = WEIR_LIMIT_BUCKET,
+            .timing = WEIR_LIMIT_LAZY,
+            .trigger = WEIR_LIMIT_LEVEL,
+        };
+        configASSERT(weir_limit_check(&limit.config) == WEIR_LIMIT_OK);
+        weir_limit_start(&limit, board_clock());
+    }
+    is_started = true;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * Weir on FreeRTOS: packets wait for workers that are as urgent as their receivers.
+ *
+ * The interrupt of a network card reads the first bytes of a frame, and asks for whom it is (demux,
+ * lee2010 §4). A frame whose class has room waits in the class's lane; any other is dropped before
+ * anything else is done for it. Each class has a worker, a task of its receivers' urgency, which
+ * hands its frames to the stack (defer, zhang2006 §3.2), and a number of buffers of its own. What the
+ * interrupt and the worker take for a frame is charged to its receiver (account, zhang2006 §3.1).
+ *
+ *     weir_freertos_interrupt_begins(&net);
+ *     while (card_has_frame() && weir_work_take(&work)) {
+ *         card_read(head, WEIR_FREERTOS_HEAD);
+ *         weir_freertos_frame_t *frame = weir_freertos_admit(&net, head, length);
+ *         if (frame != NULL) {
+ *             card_read_rest_into(frame->bytes);
+ *             weir_freertos_defer(&net, frame, &woken);
+ *         } else {
+ *             card_skip();
+ *         }
+ *     }
+ *     weir_freertos_interrupt_ends(&net);
+ *
+ * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may be
+ * called. How often the interrupt comes is limit's business (ports/cortex-m), and how many frames it
+ * takes each time is work's (core/include/weir/work.h).
+ */
+#ifndef WEIR_FREERTOS_H
+#define WEIR_FREERTOS_H
+
+#include "FreeRTOS.h"
+#include "task.h"
+
+#include "weir/account.h"
+#include "weir/demux.h"
+
+/**
+ * The clock that costs are counted with: 32 bits that count up and wrap. A cost is in its units.
+ * Every file of a program has the same.
+ */
+#ifndef WEIR_FREERTOS_CLOCK
+#error "define WEIR_FREERTOS_CLOCK, such as -DWEIR_FREERTOS_CLOCK='(*(volatile uint32_t *) 0xe0001004)', a Cortex-M's DWT_CYCCNT"
+#endif
+
+/** Bytes of a buffer, in whole words: the longest frame (1,514), and the checksum that a card hands over with it. */
+#ifndef WEIR_FREERTOS_LONGEST
+#define WEIR_FREERTOS_LONGEST 1520u
+#endif
+
+/**
+ * Bytes of a frame that demux wants to see, in whole words: behind them lies what it needs of hardly
+ * any frame.
+ */
+#define WEIR_FREERTOS_HEAD 60u
+
+/** Bytes of a frame's buffer that the stack may use, such as for its own description of the frame. */
+#ifndef WEIR_FREERTOS_STACK_BYTES
+#define WEIR_FREERTOS_STACK_BYTES 32u
+#endif
+
+/** What becomes of a frame that is not given to the stack. */
+typedef enum {
+    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, and orphans are dropped */
+    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are cut off, or contradict themselves */
+    WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
+    WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver has had as many as it may have */
+    WEIR_FREERTOS_REASONS = 4
+} weir_freertos_reason_t;
+
+/** A frame in a buffer of its class. */
+typedef struct weir_freertos_frame {
+    struct weir_freertos_frame *next;
+    struct weir_freertos_net *net;
+    uint32_t spent; /**< what was done for it until now */
+    uint16_t length;
+    uint16_t receiver; /**< its index, or WEIR_DEMUX_NO_LINK */
+    uint8_t which;     /**< class */
+    uint32_t stack[WEIR_FREERTOS_STACK_BYTES / 4u];
+    uint32_t words[WEIR_FREERTOS_LONGEST / 4u]; /**< the bytes, in the order in which they came */
+} weir_freertos_frame_t;
+
+/** A class of receivers: how urgent its worker is, and its buffers. */
+typedef struct {
+    UBaseType_t urgency;           /**< FreeRTOS's; rises from class to class */
+    weir_freertos_frame_t *frames; /**< so many of its frames can be in the system at once */
+    uint16_t count;
+} weir_freertos_class_t;
+
+/** Who receives: a task, named by its place in the array of all receivers. */
+typedef struct {
+    weir_account_process_t account;          /**< `received`: what its frames took, in units of the clock */
+    uint32_t frames;                         /**< that its class's worker has handled */
+    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< by reason */
+    uint32_t budget;                         /**< frames for each tick of the budget; 0: as many as come */
+    uint32_t left;                           /**< of it, until the next */
+} weir_freertos_receiver_t;
+
+/** What waits for a class's worker. */
+typedef struct {
+    struct weir_freertos_net *net;
+    weir_freertos_frame_t *free, *first, *last;
+    TaskHandle_t worker;
+    uint32_t spent; /**< while it is busy: what was done for its frame until now */
+    bool is_busy;        /**< its worker handles a frame */
+} weir_freertos_lane_t;
+
+/** What hands a frame to the stack. It returns it by weir_freertos_release(), at once or later. */
+typedef void weir_freertos_input_t(void *context, weir_freertos_frame_t *frame);
+
+/** How weir_freertos_start() sets up a card. */
+typedef struct {
+    const weir_freertos_class_t *classes;
+    uint8_t count;        /**< of classes: 1 to WEIR_CLASSES */
+    uint8_t common;       /**< the class of what has no port: ARP, ICMP and the like */
+    uint8_t orphans;      /**< the class of ports that nobody has, or WEIR_DEMUX_DROP */
+    uint8_t fragments;    /**< the class of fragments, or WEIR_DEMUX_DROP */
+    uint16_t slots;       /**< of the table: a power of two */
+    uint16_t bindings;    /**< the most that can exist at once */
+    uint16_t receivers;   /**< the most */
+    uint16_t stack_words; /**< of each worker */
+    weir_freertos_input_t *input;
+    void *context;
+} weir_freertos_config_t;
+
+/** A card's receivers. Its memory comes from FreeRTOS' heap, at the start only. */
+typedef struct weir_freertos_net {
+    weir_demux_t demux;
+    weir_demux_slot_t *slots;
+    weir_demux_link_t *links;
+    weir_freertos_receiver_t *receivers;
+    weir_freertos_lane_t *lanes;
+    weir_freertos_config_t config;
+    weir_account_t account;              /**< `orphans`: what was done for nobody */
+    weir_account_device_t device;        /**< all frames, and what they took */
+    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
+    uint32_t *charged;                   /**< what pays for the time from `since` on; NULL: nobody */
+    uint32_t *interrupted;               /**< and did before the interrupt */
+    uint32_t since;
+    uint32_t in_interrupt; /**< what the interrupt has taken for the next frame */
+} weir_freertos_net_t;
+
+/** Why a call is refused; nothing is changed then. */
+typedef enum {
+    WEIR_FREERTOS_OK = 0,
+    WEIR_FREERTOS_BAD_CLASSES = 1, /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
+    WEIR_FREERTOS_BAD_TABLE = 2,   /**< weir_demux_start() refuses the sizes or the classes of orphans and fragments */
+    WEIR_FREERTOS_NO_MEMORY = 3,   /**< FreeRTOS' heap is too small */
+    WEIR_FREERTOS_BAD_URGENCY = 4, /**< no class has this urgency */
+    WEIR_FREERTOS_BAD_KEY = 5,     /**< port 0, or a protocol other than UDP and TCP */
+    WEIR_FREERTOS_BAD_RECEIVER = 6, /**< not below the number of receivers */
+    WEIR_FREERTOS_FULL = 7,        /**< the table has no room for another binding */
+    WEIR_FREERTOS_NOT_BOUND = 8    /**< that receiver does not have that port */
+} weir_freertos_error_t;
+
+/** Starts a card's receivers, before the scheduler or in a task. */
+weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_freertos_config_t *config);
+
+/**
+ * From now on frames for this port (17 is UDP, 6 is TCP) wait for the worker of this urgency, and
+ * what they take is charged to `receiver`, an index that the caller chooses. Call it beside the
+ * stack's bind(). A receiver has one urgency, the latest one given. In a task.
+ */
+weir_freertos_error_t weir_freertos_bind(weir_freertos_net_t *net, uint8_t protocol, uint16_t port, uint16_t receiver, UBaseType_t urgency);
+
+/** The receiver closes the port. Frames that wait for it still go to the stack. In a task. */
+weir_freertos_error_t weir_freertos_unbind(weir_freertos_net_t *net, uint8_t protocol, uint16_t port, uint16_t receiver);
+
+/**
+ * The receiver gets at most so many frames between two calls of weir_freertos_refill(); 0: as many
+ * as come. In a task.
+ */
+weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_t receiver, uint32_t frames);
+
+/** Begins the next period of all budgets. In an interrupt that the card's cannot interrupt, or a
+ * critical section. */
+void weir_freertos_refill(weir_freertos_net_t *net);
+
+/* Whoever is charged has had the time until now; from now on `to` has it. */
+WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)
+{
+    uint32_t now = WEIR_FREERTOS_CLOCK;
+    if (net->charged != NULL) {
+        *net->charged += now - net->since;
+    }
+    net->since = now;
+    net->charged = to;
+}
+
+/** The interrupt of the card begins: what it takes is charged to its frames. */
+WEIR_INLINE void weir_freertos_interrupt_begins(weir_freertos_net_t *net)
+{
+    net->interrupted = net->charged;
+    weir_freertos_charge(net, &net->in_interrupt);
+}
+
+/** It ends. */
+WEIR_INLINE void weir_freertos_interrupt_ends(weir_freertos_net_t *net)
+{
+    weir_freertos_charge(net, net->interrupted);
+}
+
+/**
+ * Which buffer a frame gets, of which `head` has the first bytes: WEIR_FREERTOS_HEAD, or `length` if
+ * that is less. NULL: it is dropped, and the reason counted. In the card's interrupt.
+ */
+weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length);
+
+/** An admitted frame is read, and waits for its worker. In the card's interrupt. */
+void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken);
+
+/** The stack no longer needs a frame: its buffer is its class's again. In a task. */
+void weir_freertos_release(weir_freertos_frame_t *frame);
+
+/**
+ * Another task runs. For FreeRTOSConfig.h, where a task's first thread-local pointer is left to this
+ * port:
+ *
+ *     #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
+ *
+ * Without it the time that a worker is preempted is charged to the frame that it handles.
+ */
+void weir_freertos_switched(void *lane);
+
+#endif
