@@ -65,7 +65,7 @@ pub struct ProfileReport {
     /// The most instructions that one thread or handler executed while it kept interrupts off, or
     /// some of them, by CPS or BASEPRI.
     pub longest_masked_instructions: u64,
-    /// The spans that have ended, by name.
+    /// The spans of the plan, by name.
     pub spans: BTreeMap<String, SpanReport>,
     /// The growth of each watched variable. One that falls below its first value has grown by 0.
     pub watched: BTreeMap<String, u64>,

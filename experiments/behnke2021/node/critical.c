@@ -26,6 +26,9 @@ static void note_end(uint32_t ended_at, int32_t lateness)
     tally.jobs++;
     tally.ended_at = ended_at;
     tally.lateness = lateness;
+    if (lateness > tally.worst_lateness) {
+        tally.worst_lateness = lateness;
+    }
     if (lateness > 0) {
         tally.late_jobs++;
         tally.lateness_sum += (uint32_t) lateness;
