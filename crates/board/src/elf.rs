@@ -110,11 +110,10 @@ pub fn addresses(path: &Path) -> Result<BTreeMap<String, u32>, ElfError> {
         path: path.to_owned(),
         cause,
     })?;
-    let file =
-        ElfFile32::<Endianness>::parse(&*bytes).map_err(|cause| ElfError::NotElf {
-            path: path.to_owned(),
-            cause: cause.to_string(),
-        })?;
+    let file = ElfFile32::<Endianness>::parse(&*bytes).map_err(|cause| ElfError::NotElf {
+        path: path.to_owned(),
+        cause: cause.to_string(),
+    })?;
     let addresses = file.symbols().filter_map(|symbol| {
         let thumb = u64::from(symbol.kind() == SymbolKind::Text);
         let address = u32::try_from(symbol.address() & !thumb).ok()?;

@@ -504,7 +504,7 @@ mod tests {
             (0xf85d, 0xeb04, Other),  // ldr.w lr, [sp], #4
             (0xbf30, 0, Sleep),
             (0xf3af, 0x8003, Sleep),
-            (0xe7fe, 0, Other), // b .
+            (0xe7fe, 0, Other),                           // b .
             (0xb672, 0, BlockEnd::Mask(Mask::All(true))), // cpsid i
         ] {
             assert_eq!(BlockEnd::of(first, second), end, "{first:x} {second:x}");

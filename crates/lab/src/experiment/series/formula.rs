@@ -143,10 +143,12 @@ pub(in crate::experiment) struct Template {
 impl Template {
     fn parse(text: &str) -> Result<Self, String> {
         let template = Self::over_names(text)?;
-        let mut names = template.formulas.iter().flat_map(Formula::names);
-        let other = names.find(|&name| name != X);
-        let wrong = other.map(|name| format!("`{text}` can be about x, and not about `{name}`"));
-        wrong.map_or(Ok(template), Err)
+        for name in template.formulas.iter().flat_map(Formula::names) {
+            if name != X {
+                return Err(format!("`{text}` can be about x, and not about `{name}`"));
+            }
+        }
+        Ok(template)
     }
 
     /// A text whose formulas may be about any names.

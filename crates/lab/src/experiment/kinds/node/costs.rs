@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_cost_is_the_compilers_or_the_largest() {
-        let text = "[interrupt]\npacket = { \"12.2.1\" = 141, \"14.2.1\" = 150 }\n[task]\n[longest]";
+        let text =
+            "[interrupt]\npacket = { \"12.2.1\" = 141, \"14.2.1\" = 150 }\n[task]\n[longest]";
         let cost = |version| of_node(text, version).unwrap()["costs.interrupt.packet"].clone();
         assert_eq!(cost("12.2.1"), number(141.0));
         assert_eq!(cost("13.2.1"), number(150.0));

@@ -32,8 +32,7 @@ pub(super) fn bound(
         return Ok(Values::new());
     }
     let text = text(place, variant, constants, x)?;
-    let system =
-        parse(TEMPLATE, &text).map_err(|problems| Box::new(LoadError::from(problems)))?;
+    let system = parse(TEMPLATE, &text).map_err(|problems| Box::new(LoadError::from(problems)))?;
     let analysis = analyse(&system);
     let receiver = system.receivers.iter().position(|of| of.name == CRITICAL);
     let cycles = receiver.and_then(|index| analysis.response_of(&system, index));
@@ -140,6 +139,10 @@ mod tests {
         assert!(bound_at(100.0).is_infinite());
         let error = bound(&place, &names, &Values::new(), X).unwrap_err();
         assert!(error.to_string().contains("costs.longest"), "{error}");
-        assert!(bound(&place, &BTreeMap::new(), &constants, X).unwrap().is_empty());
+        assert!(
+            bound(&place, &BTreeMap::new(), &constants, X)
+                .unwrap()
+                .is_empty()
+        );
     }
 }

@@ -186,7 +186,9 @@ fn counted(requests: usize) -> f64 {
 
 /// The names of the board's vectors; the first has the number 1.
 fn vectors() -> impl Iterator<Item = &'static String> {
-    Board::named(BOARD).into_iter().flat_map(|board| &board.vectors)
+    Board::named(BOARD)
+        .into_iter()
+        .flat_map(|board| &board.vectors)
 }
 
 /// What the profile of a run has counted, if it has one; `line` is the packets' interrupt.
@@ -259,8 +261,7 @@ mod tests {
     use serde_json::json;
 
     fn window(jobs: u32, lateness: i32, ended_at: u32) -> Value {
-        let mut window =
-            json!({"ticks": 1000, "jobs": jobs, "lateness": lateness, "ended_at": ended_at, "worst_lateness": lateness});
+        let mut window = json!({"ticks": 1000, "jobs": jobs, "lateness": lateness, "ended_at": ended_at, "worst_lateness": lateness});
         for name in SUMS {
             if window.get(name).is_none() {
                 window[name] = json!(7);
@@ -339,15 +340,28 @@ mod tests {
         let counts = |profile, line| of_profile(&profile, line).unwrap();
         let card = counts(profile.clone(), 13);
         let value = |name: &str| card[name].as_number().unwrap();
-        assert_eq!((value("interrupt.taken"), value("interrupt.instructions")), (2.0, 70.0));
-        assert_eq!((value("exceptions.SYSTICK.longest"), value("exceptions.IRQ8.taken")), (12.0, 0.0));
+        assert_eq!(
+            (value("interrupt.taken"), value("interrupt.instructions")),
+            (2.0, 70.0)
+        );
+        assert_eq!(
+            (
+                value("exceptions.SYSTICK.longest"),
+                value("exceptions.IRQ8.taken")
+            ),
+            (12.0, 0.0)
+        );
         assert_eq!((value("spans.turn.longest"), value("masked")), (5.0, 40.0));
         for name in card.keys() {
             is_known(&node(""), name).unwrap();
         }
         assert_eq!(counts(profile, 14)["interrupt.taken"], number(0.0));
         assert!(counts(Value::Null, 13).is_empty());
-        for name in ["interrupt.longst", "exceptions.IRQ99.taken", "spans.turns.taken"] {
+        for name in [
+            "interrupt.longst",
+            "exceptions.IRQ99.taken",
+            "spans.turns.taken",
+        ] {
             assert!(is_known(&node(""), name).is_err());
         }
     }
