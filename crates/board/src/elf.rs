@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::elf;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSection};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 mod avr;
 mod cortex;
@@ -98,6 +98,28 @@ pub enum ElfError {
         /// Similar names, or all names.
         help: String,
     },
+}
+
+/// The addresses of all symbols of an ELF file of 32 bits, those of functions without the bit by
+/// which ARM tells Thumb.
+///
+/// # Errors
+/// A file that cannot be read or is none.
+pub fn addresses(path: &Path) -> Result<BTreeMap<String, u32>, ElfError> {
+    let bytes = std::fs::read(path).map_err(|cause| ElfError::Read {
+        path: path.to_owned(),
+        cause,
+    })?;
+    let file = ElfFile32::<Endianness>::parse(&*bytes).map_err(|cause| ElfError::NotElf {
+        path: path.to_owned(),
+        cause: cause.to_string(),
+    })?;
+    let addresses = file.symbols().filter_map(|symbol| {
+        let thumb = u64::from(symbol.kind() == SymbolKind::Text);
+        let address = u32::try_from(symbol.address() & !thumb).ok()?;
+        Some((symbol.name().ok()?.to_owned(), address))
+    });
+    Ok(addresses.collect())
 }
 
 /// The section in which ports/avr keeps the clock that a firmware is compiled for

@@ -17,6 +17,7 @@ mod cable;
 mod client;
 mod dhcp;
 mod flood;
+mod masking;
 mod packet;
 mod peer;
 mod pins;
@@ -26,6 +27,7 @@ mod processor;
 mod profile;
 mod qemu;
 mod report;
+mod spans;
 mod station;
 mod stream;
 mod udp;
@@ -35,6 +37,7 @@ pub use cable::Cable;
 pub use client::{ClientPlan, Question};
 pub use dhcp::DhcpPlan;
 pub use flood::Flood;
+pub use masking::Mask;
 pub use packet::FrameKind;
 pub use peer::{Card, Peer};
 pub use pins::{Controller, PinPlan, Pins};
@@ -42,8 +45,9 @@ pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
 pub use profile::{BlockEnd, Processor, Profile};
 pub use report::{
     ClientReport, DhcpReport, ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport,
-    Report, RequestReport, RoundTrips,
+    Report, RequestReport, RoundTrips, SpanReport,
 };
+pub use spans::SpanPlan;
 pub use station::Station;
 pub use variables::{Memory, Variables};
 

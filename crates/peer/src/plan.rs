@@ -12,6 +12,7 @@ use crate::client::ClientPlan;
 use crate::dhcp::DhcpPlan;
 use crate::packet::FrameKind;
 use crate::pins::PinPlan;
+use crate::spans::SpanPlan;
 
 /// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
 pub(crate) const HEADERS: usize = 14 + 20 + 8;
@@ -55,16 +56,25 @@ pub struct Plan {
     pub measure: Option<MeasurePlan>,
 }
 
-/// A measurement, which ends with the run.
-#[derive(Debug, Deserialize)]
+/// A measurement.
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasurePlan {
     /// The time from which everything is counted, that of floods and pins included, in nanoseconds.
     #[serde(default, deserialize_with = "time")]
     pub begin: u64,
+    /// The time up to which everything is counted, in nanoseconds; else the end of the run.
+    #[serde(default, deserialize_with = "some_time")]
+    pub end: Option<u64>,
     /// Variables of the guest whose growth is told.
     #[serde(default)]
     pub watch: Vec<Variable>,
+    /// The address of the word by which the guest's operating system tells threads apart
+    /// (FreeRTOS: `pxCurrentTCB`); without it there is one thread.
+    pub thread: Option<u32>,
+    /// Spans of the code whose instructions are counted.
+    #[serde(default)]
+    pub spans: Vec<SpanPlan>,
 }
 
 /// A variable of the guest: an unsigned number, the least significant byte first.
@@ -189,6 +199,10 @@ pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
         .parse::<Duration>()
         .and_then(|time| time.cycles(CLOCK_HZ))
         .map_err(D::Error::custom)
+}
+
+fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    time(deserializer).map(Some)
 }
 
 #[cfg(test)]

@@ -53,6 +53,25 @@ struct Measurement {
     variables: Variables,
     begin: u64,
     has_begun: bool,
+    /// When it ends before the run does; none once it has.
+    end: Option<u64>,
+    /// What it has found, once it has ended.
+    found: Option<ProfileReport>,
+}
+
+impl Measurement {
+    /// What was measured up to now, or to its end.
+    fn report(&mut self, now: u64, cortex: &Cortex) -> Option<ProfileReport> {
+        if self.found.is_some() {
+            return self.found.clone();
+        }
+        self.variables.look(cortex);
+        with_profile(|profile, executed| ProfileReport {
+            elapsed_ns: now.saturating_sub(self.begin),
+            watched: self.variables.growth(),
+            ..profile.report(executed)
+        })
+    }
 }
 
 impl Card for Qemu {
@@ -75,6 +94,10 @@ impl Run {
                 with_profile(Profile::clear);
                 self.pins.clear();
                 self.peer.clear_flood();
+            }
+            if measurement.end.is_some_and(|end| now >= end) {
+                measurement.end = None;
+                measurement.found = measurement.report(now, cortex);
             }
         }
         if let Some(cortex) = &mut self.cortex {
@@ -106,11 +129,10 @@ impl Run {
 
     fn set_timer(&self) {
         let due = self.peer.next().map(|peer| {
-            let look = self
-                .measurement
-                .as_ref()
-                .and_then(|all| all.variables.next());
-            let others = [self.pins.next(), look];
+            let measurement = self.measurement.as_ref();
+            let look = measurement.and_then(|all| all.variables.next());
+            let end = measurement.and_then(|all| all.end);
+            let others = [self.pins.next(), look, end];
             others.into_iter().flatten().fold(peer, u64::min)
         });
         self.qemu.set_timer(due);
@@ -120,12 +142,7 @@ impl Run {
         let mut report = self.peer.report();
         report.pins = self.pins.report();
         if let (Some(measurement), Some(cortex)) = (&mut self.measurement, &self.cortex) {
-            measurement.variables.look(cortex);
-            report.profile = with_profile(|profile, executed| ProfileReport {
-                elapsed_ns: self.qemu.now().saturating_sub(measurement.begin),
-                watched: measurement.variables.growth(),
-                ..profile.report(executed)
-            });
+            report.profile = measurement.report(self.qemu.now(), cortex);
         }
         report
     }
@@ -195,14 +212,16 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     } else {
         Some(Cortex::find().map_err(missing)?)
     };
+    if let Some(measure) = &plan.measure {
+        begin_counting(plugin, measure).map_err(missing)?;
+    }
     let measurement = plan.measure.map(|measure| Measurement {
         variables: Variables::new(&measure.watch, measure.begin),
         begin: measure.begin,
         has_begun: false,
+        end: measure.end,
+        found: None,
     });
-    if measurement.is_some() {
-        begin_counting(plugin).map_err(missing)?;
-    }
     let netdev = CString::new(plan.netdev).map_err(|_| "a netdev's name has no zero".to_owned())?;
     qemu.on_exit(plugin, qemu_ends);
     // There is no network yet. A timer of the guest's time 0 comes once everything is there, and

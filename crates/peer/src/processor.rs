@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::pins::Controller;
+use crate::plan::MeasurePlan;
 use crate::profile::{BlockEnd, Processor, Profile};
 use crate::qemu::{functions, symbol};
 use crate::variables::Memory;
@@ -14,9 +15,7 @@ use crate::variables::Memory;
 /// QEMU's path of the container that has the processor and its interrupt controller. Its nameless
 /// inputs are the controller's lines.
 const CONTAINER: &CStr = c"/machine/armv7m";
-/// QEMU's numbers of the registers for a debugger.
-const STACK: c_int = 13;
-const LINK: c_int = 14;
+/// QEMU's number of the status register for a debugger.
 const STATUS: c_int = 25;
 /// The bits of the status that are the number of the exception.
 const EXCEPTION: u32 = 0x1ff;
@@ -149,6 +148,8 @@ pub struct Cortex {
     cpu: *mut c_void,
     container: *mut c_void,
     bytes: *mut Bytes,
+    /// The address of the word that tells the running thread, if there is one.
+    thread: Option<u32>,
 }
 
 // SAFETY: the pointers are QEMU's. Its lines are used in threads that hold its big lock, its
@@ -168,6 +169,7 @@ impl Cortex {
             container: std::ptr::null_mut(),
             // SAFETY: it makes an empty array, which lives for ever.
             bytes: unsafe { (functions.g_byte_array_new)() },
+            thread: None,
         })
     }
 
@@ -229,7 +231,7 @@ impl Cortex {
         (answer == 0).then_some(content)
     }
 
-    fn register(&self, number: c_int) -> u32 {
+    fn debugged(&self, number: c_int) -> u32 {
         // SAFETY: the array is this structure's own; the processor is there when it executes.
         unsafe {
             (self.functions.g_byte_array_set_size)(self.bytes, 0);
@@ -269,15 +271,16 @@ impl Memory for Cortex {
 
 impl Processor for Cortex {
     fn exception(&self) -> u16 {
-        u16::try_from(self.register(STATUS) & EXCEPTION).unwrap_or(0)
+        u16::try_from(self.debugged(STATUS) & EXCEPTION).unwrap_or(0)
     }
 
-    fn stack(&self) -> u32 {
-        self.register(STACK)
+    fn register(&self, number: u8) -> u32 {
+        self.debugged(c_int::from(number))
     }
 
-    fn link(&self) -> u32 {
-        self.register(LINK)
+    fn thread(&self) -> u32 {
+        let word = self.thread.and_then(|address| self.read(address));
+        word.map_or(0, u32::from_le_bytes)
     }
 }
 
@@ -307,15 +310,16 @@ fn counting() -> MutexGuard<'static, Option<Counting>> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts from now on, before the machine is made.
+/// Counts from now on, before the machine is made, and measures what the plan says.
 ///
 /// # Errors
 /// The name of a function that this QEMU does not have.
-pub fn begin_counting(plugin: u64) -> Result<(), &'static str> {
-    let cortex = Cortex::find()?;
+pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static str> {
+    let mut cortex = Cortex::find()?;
+    cortex.thread = plan.thread;
     let register = cortex.functions.qemu_plugin_register_vcpu_tb_trans_cb;
     *counting() = Some(Counting {
-        profile: Profile::default(),
+        profile: Profile::with_spans(&plan.spans),
         counter: Counter::find()?,
         cortex,
         is_connected: false,

@@ -7,16 +7,28 @@
 //! its stack pointer and its link register (ARMv7-M Architecture Reference Manual, B1.5).
 use std::collections::BTreeMap;
 
+use crate::masking::{Context, Mask, Masking};
 use crate::report::{ExceptionReport, ProfileReport};
+use crate::spans::{SpanPlan, Spans};
 
 /// The processor where a block of instructions begins.
 pub trait Processor {
     /// The number of the current exception (IPSR); 0 in a thread.
     fn exception(&self) -> u16;
+    /// A register.
+    fn register(&self, number: u8) -> u32;
+    /// What the guest's operating system calls the running thread by.
+    fn thread(&self) -> u32;
+
     /// The stack pointer.
-    fn stack(&self) -> u32;
+    fn stack(&self) -> u32 {
+        self.register(13)
+    }
+
     /// The link register.
-    fn link(&self) -> u32;
+    fn link(&self) -> u32 {
+        self.register(14)
+    }
 }
 
 /// How a block ends.
@@ -26,6 +38,8 @@ pub enum BlockEnd {
     Return,
     /// By WFI.
     Sleep,
+    /// By one that masks interrupts, or lets them come.
+    Mask(Mask),
     /// By anything else.
     Other,
 }
@@ -48,7 +62,7 @@ impl BlockEnd {
         } else if first == 0xbf30 || (first, second) == (0xf3af, 0x8003) {
             Self::Sleep
         } else {
-            Self::Other
+            Mask::of(first, second).map_or(Self::Other, Self::Mask)
         }
     }
 }
@@ -81,6 +95,12 @@ pub struct Profile {
     background: u64,
     wakeups: u64,
     exceptions: BTreeMap<u16, ExceptionReport>,
+    /// The thread that runs outside of exceptions.
+    thread: u32,
+    /// The instructions of each thread since the start of the run.
+    threads: BTreeMap<u32, u64>,
+    masking: Masking,
+    spans: Spans,
 }
 
 impl Default for Profile {
@@ -92,11 +112,24 @@ impl Default for Profile {
             background: 0,
             wakeups: 0,
             exceptions: BTreeMap::new(),
+            thread: 0,
+            threads: BTreeMap::new(),
+            masking: Masking::default(),
+            spans: Spans::default(),
         }
     }
 }
 
 impl Profile {
+    /// Will measure these spans.
+    #[must_use]
+    pub fn with_spans(plans: &[SpanPlan]) -> Self {
+        Self {
+            spans: Spans::new(plans),
+            ..Self::default()
+        }
+    }
+
     /// Looks at the processor: a block begins at the address `pc` and will end with `end`, after
     /// `executed` instructions since the start of the run.
     pub fn block_begins(
@@ -107,6 +140,15 @@ impl Profile {
         processor: &impl Processor,
     ) {
         self.charge(executed);
+        if let BlockEnd::Mask(mask) = self.end {
+            // Taking an exception leaves the register as it is.
+            let value = match mask {
+                Mask::All(_) => 0,
+                Mask::Some(register) => processor.register(register),
+            };
+            let (context, own) = self.context();
+            self.masking.change(mask, value, context, own);
+        }
         let number = processor.exception();
         let before = self.active.last().map_or(0, |running| running.number);
         if number != before {
@@ -117,7 +159,22 @@ impl Profile {
         self.end = end;
         if let Some(running) = self.active.last_mut() {
             running.end = end;
+        } else {
+            let own = self.context().1;
+            self.spans.look(pc, self.thread, own, processor);
         }
+    }
+
+    /// What is executing, and the instructions that it has executed.
+    fn context(&self) -> (Context, u64) {
+        let of_thread = || {
+            let own = self.threads.get(&self.thread).copied();
+            ((0, self.thread), own.unwrap_or(0))
+        };
+        self.active.last().map_or_else(of_thread, |running| {
+            let context = (self.active.len(), u32::from(running.number));
+            (context, running.instructions)
+        })
     }
 
     /// Charges all instructions up to the `executed`-th to the current exception.
@@ -125,7 +182,10 @@ impl Profile {
         let instructions = executed - self.seen;
         self.seen = executed;
         match self.active.last_mut() {
-            None => self.background += instructions,
+            None => {
+                self.background += instructions;
+                *self.threads.entry(self.thread).or_default() += instructions;
+            }
             Some(running) => {
                 running.instructions += instructions;
                 let counts = self.exceptions.entry(running.number).or_default();
@@ -142,6 +202,9 @@ impl Profile {
         let has_ended = |top: &Activation| number == 0 || top.stack < stack;
         while self.active.last().is_some_and(has_ended) {
             self.active.pop();
+        }
+        if number == 0 {
+            self.thread = processor.thread();
         }
         // A return to a thread or to an exception that was interrupted.
         let running = self.active.last();
@@ -197,6 +260,8 @@ impl Profile {
         self.charge(executed);
         self.background = 0;
         self.wakeups = 0;
+        self.masking.clear();
+        self.spans.clear();
         self.exceptions.clear();
         for active in &mut self.active {
             active.instructions = 0;
@@ -213,6 +278,8 @@ impl Profile {
                 + exceptions.iter().map(|used| used.instructions).sum::<u64>(),
             background_instructions: self.background,
             wakeups: self.wakeups,
+            longest_masked_instructions: self.masking.longest,
+            spans: self.spans.report(),
             exceptions,
             ..ProfileReport::default()
         }
@@ -234,12 +301,16 @@ mod tests {
             self.exception
         }
 
-        fn stack(&self) -> u32 {
-            self.stack
+        fn register(&self, number: u8) -> u32 {
+            match number {
+                13 => self.stack,
+                14 => self.link,
+                _ => u32::from(number),
+            }
         }
 
-        fn link(&self) -> u32 {
-            self.link
+        fn thread(&self) -> u32 {
+            self.stack
         }
     }
 
@@ -370,6 +441,55 @@ mod tests {
     }
 
     #[test]
+    fn masked_instructions_are_those_of_who_masks() {
+        let mask = |register| BlockEnd::Mask(Mask::Some(register));
+        let report = run(&[
+            (14, 68, TO_THREAD, 0x80, 1, BlockEnd::Return),
+            // Register 5 is 5, register 0 is 0.
+            (0, 100, 1, 0x100, 10, mask(5)),
+            (0, 100, 1, 0x120, 3, BlockEnd::Other),
+            // An interrupt that is not masked; it may mask others itself.
+            (20, 68, TO_THREAD, 0x200, 90, BlockEnd::Return),
+            (0, 100, 1, 0x126, 4, mask(0)),
+            (21, 68, TO_THREAD, 0x300, 2, mask(5)),
+            (21, 68, TO_THREAD, 0x304, 6, mask(0)),
+            (0, 100, 1, 0x130, 50, BlockEnd::Other),
+        ]);
+        assert_eq!(report.longest_masked_instructions, 7);
+    }
+
+    #[test]
+    fn spans_are_those_of_a_thread() {
+        let mut profile = Profile::with_spans(&[SpanPlan {
+            name: "turn".to_owned(),
+            begin: 0x100,
+            end: Some(0x100),
+            unless: Vec::new(),
+        }]);
+        let mut executed = 0;
+        // Two threads, told apart by their stacks here, and what switches between them.
+        for (exception, stack, pc, instructions) in [
+            (14, 0, 0x300, 1),
+            (0, 40, 0x100, 10),
+            (14, 0, 0x300, 5),
+            (0, 80, 0x100, 100),
+            (14, 0, 0x300, 5),
+            (0, 40, 0x10a, 20),
+            (0, 40, 0x100, 7),
+        ] {
+            let at = At {
+                exception,
+                stack,
+                link: TO_THREAD,
+            };
+            profile.block_begins(executed, pc, BlockEnd::Other, &at);
+            executed += instructions;
+        }
+        let turn = profile.report(executed).spans["turn"];
+        assert_eq!((turn.taken, turn.longest_instructions), (1, 30));
+    }
+
+    #[test]
     fn the_ends_of_blocks_are_known() {
         use BlockEnd::{Other, Return, Sleep};
         for (first, second, end) in [
@@ -384,7 +504,8 @@ mod tests {
             (0xf85d, 0xeb04, Other),  // ldr.w lr, [sp], #4
             (0xbf30, 0, Sleep),
             (0xf3af, 0x8003, Sleep),
-            (0xe7fe, 0, Other), // b .
+            (0xe7fe, 0, Other),                           // b .
+            (0xb672, 0, BlockEnd::Mask(Mask::All(true))), // cpsid i
         ] {
             assert_eq!(BlockEnd::of(first, second), end, "{first:x} {second:x}");
         }

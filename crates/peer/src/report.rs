@@ -62,6 +62,11 @@ pub struct ProfileReport {
     pub wakeups: u64,
     /// The exceptions that were taken or running, by number.
     pub exceptions: Vec<ExceptionReport>,
+    /// The most instructions that one thread or handler executed while it kept interrupts off, or
+    /// some of them, by CPS or BASEPRI.
+    pub longest_masked_instructions: u64,
+    /// The spans of the plan, by name.
+    pub spans: BTreeMap<String, SpanReport>,
     /// The growth of each watched variable. One that falls below its first value has grown by 0.
     pub watched: BTreeMap<String, u64>,
 }
@@ -78,6 +83,17 @@ pub struct ExceptionReport {
     /// The instructions of its handler.
     pub instructions: u64,
     /// The most instructions of one activation.
+    pub longest_instructions: u64,
+}
+
+/// A span of the code, as threads execute it. What interrupts them is not counted for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpanReport {
+    /// How often it was executed.
+    pub taken: u64,
+    /// The instructions of all.
+    pub instructions: u64,
+    /// The most instructions of one.
     pub longest_instructions: u64,
 }
 

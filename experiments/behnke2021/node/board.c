@@ -49,3 +49,9 @@ void board_pend(uint32_t line)
 {
     BOARD_REGISTER(0xe000e200u) = 1u << line;
 }
+
+void board_disable(uint32_t line)
+{
+    BOARD_REGISTER(0xe000e180u) = 1u << line;
+    __asm__ volatile("dsb\n\tisb" ::: "memory");
+}

@@ -50,7 +50,8 @@ void board_window_acknowledge(void);
 /* Makes a line ask, as its device does. */
 void board_pend(uint32_t line);
 
-/* Lets a line interrupt. */
+/* Lets a line interrupt, and no longer. */
 void board_enable(uint32_t line, uint32_t urgency);
+void board_disable(uint32_t line);
 
 #endif

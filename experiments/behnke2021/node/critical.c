@@ -25,6 +25,9 @@ static void note_end(uint32_t ended_at, int32_t lateness)
     tally.jobs++;
     tally.ended_at = ended_at;
     tally.lateness = lateness;
+    if (lateness > tally.worst_lateness) {
+        tally.worst_lateness = lateness;
+    }
     if (lateness > 0) {
         tally.late_jobs++;
         tally.lateness_sum += (uint32_t) lateness;
@@ -44,8 +47,14 @@ static void run_lateness(void *unused)
     board_release_every(period);
     for (;;) {
         ulTaskNotifyTake(pdFALSE, portMAX_DELAY);
+        if (options.quiet) {
+            board_disable(BOARD_CARD_LINE);
+        }
         for (uint32_t left = options.steps; left > 0; left--) {
             step();
+        }
+        if (options.quiet) {
+            board_enable(BOARD_CARD_LINE, BOARD_URGENCY_PACKET);
         }
         uint32_t now = board_clock();
         note_end(now, (int32_t) (now - due));

@@ -46,6 +46,7 @@ static const struct option {
     {"period-us", &options.period_us, {0}, 100, 1000000},
     {"deadline-us", &options.deadline_us, {0}, 1, 2000000},
     {"steps", &options.steps, {0}, 1, 1000000},
+    {"quiet", &options.quiet, {"off", "on"}, 0, 0},
     {"busy-ms", &options.busy_ms, {0}, 1, 10000},
     {"interval-ms", &options.interval_ms, {0}, 1, 10000},
     {"limit-hz", &options.limit_hz, {0}, 0, 1000000},

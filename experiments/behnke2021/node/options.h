@@ -28,6 +28,7 @@ struct options {
     uint32_t driver, layout_name, task, urgency, packets, modbus;
     uint32_t period_us, deadline_us, steps;
     uint32_t busy_ms, interval_ms;
+    uint32_t quiet;          /* is the card's line off while a job runs? */
     uint32_t server;         /* is there a UDP server? */
     uint32_t server_urgency; /* 0: as the layout says */
     uint32_t limit_hz, limit_burst;              /* frames that an interrupt is let in for; 0: no limit */

@@ -45,6 +45,8 @@ static void print_window(uint32_t window)
     print_field("late_jobs", to->late_jobs - from->late_jobs);
     host_print(", \"lateness\": ");
     host_print_signed(to->lateness);
+    host_print(", \"worst_lateness\": ");
+    host_print_signed(to->worst_lateness);
     print_field("ended_at", to->ended_at - samples[0].at);
     print_field("lateness_sum", to->lateness_sum - from->lateness_sum);
     print_field("busy_interrupts", to->busy_interrupts - from->busy_interrupts);
@@ -93,6 +95,7 @@ void tally_interrupt(void)
     board_window_acknowledge();
     board_window_in(options.window_ms * BOARD_CLOCK_KHZ);
     samples[taken].tally = tally;
+    tally.worst_lateness = INT32_MIN;
     samples[taken].at = board_clock();
     taken++;
     if (taken > options.windows) {

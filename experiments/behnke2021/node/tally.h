@@ -17,6 +17,7 @@ struct tally {
     uint32_t jobs;       /* that have ended */
     uint32_t late_jobs;
     int32_t lateness;         /* of the job that ended last, in ticks of the clock */
+    int32_t worst_lateness;   /* the largest of the window's jobs */
     uint32_t ended_at;        /* when it ended */
     uint64_t lateness_sum;    /* of all late jobs */
     uint32_t busy_interrupts; /* those that came while the closed loop ran */

@@ -99,6 +99,8 @@ enum Over {
     Max,
     /// The smallest value at any point with any seed.
     Min,
+    /// The middle of all values at any point with any seed.
+    Median,
     /// The mean at the first point.
     First,
     /// The mean at the last point.
@@ -114,9 +116,10 @@ enum Over {
 }
 
 impl Over {
-    const ALL: [(&'static str, Self); 8] = [
+    const ALL: [(&'static str, Self); 9] = [
         ("max", Self::Max),
         ("min", Self::Min),
+        ("median", Self::Median),
         ("first", Self::First),
         ("last", Self::Last),
         ("argmin", Self::ArgMin),
@@ -130,6 +133,7 @@ impl Over {
         match self {
             Self::Max => all.reduce(worst(f64::max)),
             Self::Min => all.reduce(worst(f64::min)),
+            Self::Median => median(all.collect()),
             Self::First => points.first().map(SeriesPoint::mean),
             Self::Last => points.last().map(SeriesPoint::mean),
             Self::ArgMin => points
@@ -144,6 +148,12 @@ impl Over {
             Self::Linear => linear(points),
         }
     }
+}
+
+/// The middle of these values; of two in the middle the larger.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// R² of the best straight line through the means; none below three points, through which a line

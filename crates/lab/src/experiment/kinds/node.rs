@@ -6,13 +6,16 @@
 //! the host is; results vary only with the seed of a run's packets.
 mod costs;
 mod spec;
+mod system;
 mod values;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use toml::Spanned;
+use weir_board::elf;
 use weir_model::Duration;
 use weir_report::{Temporary, give_way_to_interruption};
 
@@ -28,7 +31,10 @@ use spec::{Ask, Node, NodeVariant, Packets};
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Node>("node");
 
-/// The script that runs the node, from the repository's root.
+/// The board that the node runs on.
+const BOARD: &str = "mps2-an385";
+/// The scripts that build the node and run it, from the repository's root.
+const BUILD: &str = "experiments/behnke2021/node/build.sh";
 const RUN: &str = "experiments/behnke2021/node/run.sh";
 /// The peer's clock, whose nanoseconds patterns are checked with.
 const CLOCK_HZ: u64 = 1_000_000_000;
@@ -37,6 +43,8 @@ const ADDRESS: &str = "10.0.0.2";
 /// The node's lines: its card's, and that for simulated packets.
 const CARD: u16 = 13;
 const PIN: u16 = 16;
+/// FreeRTOS' pointer to the running task.
+const RUNNING: &str = "pxCurrentTCB";
 /// The time at which the first window begins.
 const FIRST_WINDOW: &str = "1s";
 /// The time at which the peer gives up: the node's own end is sooner.
@@ -77,20 +85,23 @@ impl Kind for Node {
             variants: self.variant.iter().map(|of| of.id.clone()).collect(),
             constants: costs::constants(place)?,
         };
-        plan.check(|name| values::is_known(self.windows, &self.clients, name))?;
+        plan.check(|name| values::is_known(self, name))?;
         let mut runs = Vec::new();
         for variant in &self.variant {
+            let measured = self.measured(place, variant)?;
             for (key, x) in plan.runs_of(&variant.id) {
-                let job = self.job(variant, x, key.seed).map_err(|what| {
+                let wrong = |what| {
                     ExperimentError::Evaluation(format!(
                         "the variant `{}` at x = {x}: {what}",
                         variant.id
                     ))
-                })?;
-                runs.push((key, job));
+                };
+                let job = self.job(variant, &measured, x, key.seed).map_err(wrong)?;
+                let bound = system::bound(place, &self.system_of(variant), &plan.constants, x)?;
+                runs.push((key, job, bound));
             }
         }
-        let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job)| {
+        let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job, bound)| {
             let answer = run(place, &job)?;
             let wrong = |what| {
                 ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
@@ -99,6 +110,7 @@ impl Kind for Node {
             let of_clients =
                 values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
             values.extend(of_clients);
+            values.extend(bound);
             Ok((key, values))
         })?;
         plan.measure(&results)
@@ -122,24 +134,70 @@ struct NodeJob {
 }
 
 impl Node {
-    fn job(&self, variant: &NodeVariant, x: f64, seed: u64) -> Result<NodeJob, String> {
+    /// What the peer measures in a variant; nothing without `profile`.
+    fn measured(&self, place: &Checkout, of: &NodeVariant) -> Result<Value, ExperimentError> {
+        if !of.profile {
+            return Ok(Value::Null);
+        }
+        // The last window ends with the report, whose instructions are not the node's own.
+        let end = format!("{}ms", u64::from(self.windows) * 1000 + 990);
+        let mut measured = json!({ "begin": FIRST_WINDOW, "end": end });
+        if self.spans.is_empty() {
+            return Ok(measured);
+        }
+        let node = output(place, BUILD, |build| {
+            build.args(of.build.split_whitespace());
+        })?;
+        let node = PathBuf::from(node.trim());
+        let addresses = elf::addresses(&node)
+            .map_err(|error| ExperimentError::Evaluation(error.to_string()))?;
+        let address = |name: &str| {
+            addresses.get(name).ok_or_else(|| {
+                ExperimentError::Evaluation(format!("the node has no function `{name}`"))
+            })
+        };
+        let mut spans = Vec::new();
+        for span in &self.spans {
+            let mut planned = json!({ "name": span.id, "begin": address(&span.begin)? });
+            if let Some(end) = &span.end {
+                planned["end"] = json!(address(end)?);
+            }
+            let unless = span.unless.iter().map(|name| address(name));
+            planned["unless"] = json!(unless.collect::<Result<Vec<_>, _>>()?);
+            spans.push(planned);
+        }
+        measured["thread"] = json!(address(RUNNING)?);
+        measured["spans"] = json!(spans);
+        Ok(measured)
+    }
+
+    fn job(
+        &self,
+        variant: &NodeVariant,
+        measured: &Value,
+        x: f64,
+        seed: u64,
+    ) -> Result<NodeJob, String> {
         let mut plan = json!({ "end": END });
         let mut asked = Vec::new();
         for client in &self.clients {
-            let mut times = json!({ "pattern": client.pattern, "begin": FIRST_WINDOW });
+            let mut times = json!({ "pattern": client.pattern, "begin": client.from });
             if matches!(client.ask, Ask::Ping) {
                 times["count"] = json!(u16::MAX);
                 plan["pings"] = times;
             } else {
                 times["count"] = json!(u32::MAX);
                 times["ask"] = json!(client.ask);
+                if let Some(port) = client.port {
+                    times["port"] = json!(port);
+                }
                 times["patience"] = json!(format!("{}ms", client.patience_ms));
                 asked.push(times);
             }
         }
         plan["clients"] = json!(asked);
         if variant.profile {
-            plan["measure"] = json!({ "begin": FIRST_WINDOW });
+            plan["measure"] = measured.clone();
         }
         // Patterns that depend on x stand for no packets at x = 0.
         if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
@@ -195,27 +253,44 @@ fn nanoseconds(time: &str) -> Result<f64, String> {
 
 /// Runs the node, and returns what it and the peer have counted.
 fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
-    let failed = |what: String| ExperimentError::Flow {
-        program: RUN.to_owned(),
-        what,
-    };
     let workspace = Temporary::folder("weir-node-").map_err(ExperimentError::Workspace)?;
     let plan = workspace.path().join("plan");
     std::fs::write(&plan, job.plan.to_string()).map_err(ExperimentError::Workspace)?;
-    let output = Command::new(place.path(RUN))
-        .arg(&plan)
-        .args(&job.options)
-        .env("SHIFT", job.shift.to_string())
-        .env("BUILD", &job.build)
+    let printed = output(place, RUN, |command| {
+        command
+            .arg(&plan)
+            .args(&job.options)
+            .env("SHIFT", job.shift.to_string())
+            .env("BUILD", &job.build);
+    })?;
+    serde_json::from_str(&printed)
+        .map_err(|error| failed(RUN, format!("left output that is no JSON: {error}")))
+}
+
+/// What a script prints.
+fn output(
+    place: &Checkout,
+    script: &str,
+    prepare: impl FnOnce(&mut Command),
+) -> Result<String, ExperimentError> {
+    let mut command = Command::new(place.path(script));
+    prepare(&mut command);
+    let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+        .map_err(|error| failed(script, format!("cannot be started: {error}")))?;
     // A node that has failed says how: that is a result, too.
     if !output.status.success() && output.stdout.is_empty() {
         give_way_to_interruption();
-        return Err(failed(format!("failed ({})", output.status)));
+        return Err(failed(script, format!("failed ({})", output.status)));
     }
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| failed(format!("left output that is no JSON: {error}")))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn failed(script: &str, what: String) -> ExperimentError {
+    ExperimentError::Flow {
+        program: script.to_owned(),
+        what,
+    }
 }

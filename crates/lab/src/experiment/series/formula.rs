@@ -132,7 +132,7 @@ impl<N: Names> Context for Lookup<'_, N> {
     }
 }
 
-/// A text with formulas over `x` in braces: `{2 * x}Hz`.
+/// A text with formulas in braces, in files over `x` alone: `{2 * x}Hz`.
 #[derive(Debug, Clone)]
 pub(in crate::experiment) struct Template {
     /// The texts between the formulas; each but the last is followed by a formula.
@@ -142,6 +142,17 @@ pub(in crate::experiment) struct Template {
 
 impl Template {
     fn parse(text: &str) -> Result<Self, String> {
+        let template = Self::over_names(text)?;
+        for name in template.formulas.iter().flat_map(Formula::names) {
+            if name != X {
+                return Err(format!("`{text}` can be about x, and not about `{name}`"));
+            }
+        }
+        Ok(template)
+    }
+
+    /// A text whose formulas may be about any names.
+    pub fn over_names(text: &str) -> Result<Self, String> {
         let mut template = Self {
             texts: Vec::new(),
             formulas: Vec::new(),
@@ -152,9 +163,6 @@ impl Template {
                 .split_once('}')
                 .ok_or_else(|| format!("`{text}` lacks a closing brace"))?;
             let formula = Formula::parse(formula)?;
-            if let Some(name) = formula.names().find(|&name| name != X) {
-                return Err(format!("`{text}` can be about x, and not about `{name}`"));
-            }
             template.texts.push(before.to_owned());
             template.formulas.push(formula);
             rest = after;
@@ -177,16 +185,20 @@ impl Template {
         pattern.map(Some).map_err(|error| error.to_string())
     }
 
-    /// The text at a point: numbers have at most nine decimals.
+    /// The text at a point.
     pub fn at(&self, x: f64) -> Result<String, String> {
         // The formulas contain no other name.
-        let names = Anything(number(x));
+        self.with(&Anything(number(x)))
+    }
+
+    /// The text with these values of its names: numbers have at most nine decimals.
+    pub fn with(&self, names: &impl Names) -> Result<String, String> {
         let mut text = String::new();
         let mut formulas = self.formulas.iter();
         for part in &self.texts {
             text.push_str(part);
             if let Some(formula) = formulas.next() {
-                let decimals = format!("{:.9}", formula.evaluate(&names)?);
+                let decimals = format!("{:.9}", formula.evaluate(names)?);
                 let short = decimals.trim_end_matches('0').trim_end_matches('.');
                 // Writing to a string cannot fail.
                 let _ = write!(text, "{short}");

@@ -3,20 +3,20 @@
 //!
 //! - `exception.entry`, `exception.exit`, `exception.tail_chain`: the cycles of the board's
 //!   costs.toml that the emulator does not count
-//! - `costs.interrupt.NAME`: the instructions of the node's own costs.toml
+//! - `costs.interrupt.NAME`, `costs.task.NAME`, `costs.longest.NAME`: the instructions of the node's
+//!   own costs.toml
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_board::firmware::Toolchain;
 use weir_target::Board;
 
+use super::BOARD;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Checkout;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The board that the node runs on.
-const BOARD: &str = "mps2-an385";
 /// The node's costs, from the repository's root.
 const FILE: &str = "experiments/behnke2021/node/costs.toml";
 
@@ -24,12 +24,25 @@ const FILE: &str = "experiments/behnke2021/node/costs.toml";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeCosts {
-    /// The instructions of interrupts, by compiler.
-    interrupt: BTreeMap<String, BTreeMap<String, f64>>,
+    /// The mean instructions of interrupts.
+    interrupt: CostsOfCompilers,
+    /// Those of what tasks do.
+    task: CostsOfCompilers,
+    /// The most instructions that were seen.
+    longest: CostsOfCompilers,
 }
 
-/// All of these costs, by name.
+/// Instructions by name and compiler.
+type CostsOfCompilers = BTreeMap<String, BTreeMap<String, f64>>;
+
+/// All of these costs for the installed compiler, by name.
 pub(super) fn constants(place: &Checkout) -> Result<Values, ExperimentError> {
+    let version = Toolchain::CORTEX_M3.version()?.number();
+    for_compiler(place, &version)
+}
+
+/// All of these costs for a compiler.
+pub(super) fn for_compiler(place: &Checkout, version: &str) -> Result<Values, ExperimentError> {
     let path = place.path(FILE);
     let wrong = |what| ExperimentError::Data {
         path: path.clone(),
@@ -39,8 +52,7 @@ pub(super) fn constants(place: &Checkout) -> Result<Values, ExperimentError> {
         path: path.clone(),
         cause,
     })?;
-    let version = Toolchain::CORTEX_M3.version()?.number();
-    let mut constants = of_node(&text, &version).map_err(wrong)?;
+    let mut constants = of_node(&text, version).map_err(wrong)?;
     constants.extend(of_exceptions());
     Ok(constants)
 }
@@ -49,11 +61,18 @@ pub(super) fn constants(place: &Checkout) -> Result<Values, ExperimentError> {
 fn of_node(text: &str, version: &str) -> Result<Values, String> {
     let costs: NodeCosts = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut constants = Values::new();
-    for (name, columns) in costs.interrupt {
-        let largest = columns.values().copied().reduce(f64::max);
-        let cost = columns.get(version).copied().or(largest);
-        let cost = cost.ok_or_else(|| format!("`interrupt.{name}` has no compiler"))?;
-        constants.insert(format!("costs.interrupt.{name}"), number(cost));
+    let tables = [
+        ("interrupt", costs.interrupt),
+        ("task", costs.task),
+        ("longest", costs.longest),
+    ];
+    for (table, costs) in tables {
+        for (name, columns) in costs {
+            let largest = columns.values().copied().reduce(f64::max);
+            let cost = columns.get(version).copied().or(largest);
+            let cost = cost.ok_or_else(|| format!("`{table}.{name}` has no compiler"))?;
+            constants.insert(format!("costs.{table}.{name}"), number(cost));
+        }
     }
     Ok(constants)
 }
@@ -79,11 +98,12 @@ mod tests {
 
     #[test]
     fn a_cost_is_the_compilers_or_the_largest() {
-        let text = "[interrupt]\npacket = { \"12.2.1\" = 141, \"14.2.1\" = 150 }";
+        let text =
+            "[interrupt]\npacket = { \"12.2.1\" = 141, \"14.2.1\" = 150 }\n[task]\n[longest]";
         let cost = |version| of_node(text, version).unwrap()["costs.interrupt.packet"].clone();
         assert_eq!(cost("12.2.1"), number(141.0));
         assert_eq!(cost("13.2.1"), number(150.0));
-        let none = of_node("[interrupt]\npacket = {}", "12.2.1").unwrap_err();
+        let none = of_node("[interrupt]\npacket = {}\n[task]\n[longest]", "12.2.1").unwrap_err();
         assert!(none.contains("interrupt.packet"), "{none}");
         assert!(of_node("[interrupts]", "12.2.1").is_err());
     }

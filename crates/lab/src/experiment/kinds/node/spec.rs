@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The tables of an experiment on the node, in its file.
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use weir_report::{Colour, Stroke};
 
-use crate::experiment::series::formula::Template;
+use super::FIRST_WINDOW;
+use crate::experiment::series::formula::{Formula, Template};
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::Name;
 
@@ -28,6 +31,13 @@ pub(super) struct Node {
     /// Those who ask the node something in every run.
     #[serde(default, rename = "client")]
     pub clients: Vec<NodeClient>,
+    /// The spans of the node's code that variants with `profile` measure.
+    #[serde(default, rename = "span")]
+    pub spans: Vec<NodeSpan>,
+    /// Names for the template of the node's system file ([`super::system`]), each with a formula
+    /// over x and the node's costs; without any there is no system file.
+    #[serde(default)]
+    pub system: BTreeMap<String, Formula>,
     /// The ways to run the node.
     pub variant: Vec<NodeVariant>,
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
@@ -71,10 +81,13 @@ pub(super) struct NodeVariant {
     /// Options of the compiler, such as `-DPBUF_POOL_SIZE=128`: an ELF of its own.
     #[serde(default)]
     pub build: String,
-    /// Whether the instructions of the packets' interrupt are counted, which takes the host as
+    /// Whether instructions are counted: those of interrupts and of spans. It takes the host as
     /// long again.
     #[serde(default)]
     pub profile: bool,
+    /// Names for the system file, in place of those of all variants or beside them.
+    #[serde(default)]
+    pub system: BTreeMap<String, Formula>,
     /// The label of the variant's curves.
     pub label: String,
     /// The colour of the variant's curves.
@@ -94,7 +107,23 @@ fn shift() -> u8 {
     3
 }
 
-/// One who asks the node something again and again, from the first window on.
+/// A span of the node's code: what a task executes from one function to another.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NodeSpan {
+    /// Its name in the names of values.
+    pub id: String,
+    /// The function with whose begin it begins.
+    pub begin: String,
+    /// The function with whose begin it ends, which may be the same: a turn of a loop. Without it,
+    /// the span is a call of `begin`.
+    pub end: Option<String>,
+    /// The functions that are not called in it: a span that does so does not count.
+    #[serde(default)]
+    pub unless: Vec<String>,
+}
+
+/// One who asks the node something again and again.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeClient {
@@ -104,9 +133,18 @@ pub(super) struct NodeClient {
     pub ask: Ask,
     /// When it is asked.
     pub pattern: String,
+    /// The time from which the pattern counts: the first window, if it is not set.
+    #[serde(default = "first_window")]
+    pub from: String,
+    /// The node's port; each question has its usual one.
+    pub port: Option<u16>,
     /// How long an answer is waited for, in milliseconds.
     #[serde(default = "patience")]
     pub patience_ms: u32,
+}
+
+fn first_window() -> String {
+    FIRST_WINDOW.to_owned()
 }
 
 fn patience() -> u32 {
@@ -141,7 +179,21 @@ fn length() -> u16 {
     60
 }
 
+impl NodeVariant {
+    /// Whether the node has Weir's stages.
+    pub fn has_stages(&self) -> bool {
+        self.build.split_whitespace().any(|word| word == "-DNODE_WEIR")
+    }
+}
+
 impl Node {
+    /// The names for the system file of a variant.
+    pub fn system_of(&self, variant: &NodeVariant) -> BTreeMap<String, Formula> {
+        let mut names = self.system.clone();
+        names.extend(variant.system.clone());
+        names
+    }
+
     /// The series; those with VARIANT in their id once per variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));

@@ -9,16 +9,29 @@
 //! - `windows.N.…`: the counts of window N, from 0 on
 //! - `sent`, `lost`: frames that came to the card, and those that it had no room for
 //! - `failed`: 1 if the node ended by a failure of its own
-//! - `interrupt.taken`, `interrupt.instructions`: how often the packets' interrupt was taken, and
-//!   the instructions of its handler in all; of variants with `profile` only
+//! - `worst_lateness`: the largest lateness of a job in milliseconds, below 0 before its deadline
+//! - `interrupt.taken`, `interrupt.instructions`, `interrupt.longest`: how often the packets'
+//!   interrupt was taken, the instructions of its handler in all, and the most of one time; of
+//!   variants with `profile` only, as all up to `masked`
+//! - `exceptions.NAME.…`: the same of an exception, by the board's name for its vector
+//! - `spans.ID.…`: the same of a span
+//! - `masked`: the most instructions that one task or handler executed with interrupts masked
+//! - `guaranteed`: 1 if `weir check` guarantees every deadline of the variant's system, else 0
+//! - `bound`: its bound of the critical task's response in milliseconds, infinite if it has none
 //! - `clients.ID.answered`: the share of a client's requests that were answered in time, in %,
 //!   of those that it asked before the packets' end
 //! - `clients.ID.worst`: the longest time that such an answer took, in milliseconds; 0 if there was
 //!   none
+//! - `clients.ID.p99`: the time that 99 % of these answers took at most, in milliseconds, where a
+//!   request without an answer takes for ever
+//! - `weir.…`: what ports/freertos counts, of a node with it: `weir.ticks`, `weir.buffers` and the
+//!   other fields of the report, and those of its receivers as `weir.modbus0.frames`
 //! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
+use weir_target::Board;
 
-use super::spec::{Ask, NodeClient};
+use super::spec::{Ask, Node, NodeClient, NodeVariant};
+use super::{BOARD, system};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -36,16 +49,28 @@ const SUMS: [&str; 11] = [
     "lateness_sum",
     "busy_interrupts",
 ];
-const OTHERS: [&str; 5] = ["seconds", "late", "sent", "lost", "failed"];
+const OTHERS: [&str; 6] = [
+    "seconds",
+    "late",
+    "sent",
+    "lost",
+    "failed",
+    "worst_lateness",
+];
 /// The number of the exception that is line 0 of the interrupt controller.
 const FIRST_LINE: u16 = 16;
 /// What is counted of a client.
-const OF_CLIENT: [&str; 3] = ["answered", "worst", "last"];
-/// The counts of the packets' interrupt.
-const INTERRUPT: [&str; 2] = ["taken", "instructions"];
+const OF_CLIENT: [&str; 4] = ["answered", "worst", "last", "p99"];
+/// What is counted of an interrupt and of a span, and the peer's names for it.
+const COUNTED: [(&str, &str); 3] = [
+    ("taken", "taken"),
+    ("instructions", "instructions"),
+    ("longest", "longest_instructions"),
+];
 
 /// Checks that a run has a value of this name.
-pub(super) fn is_known(windows: u32, clients: &[NodeClient], name: &str) -> Result<(), String> {
+pub(super) fn is_known(node: &Node, name: &str) -> Result<(), String> {
+    let windows = node.windows;
     let of_window = name.strip_prefix("windows.").and_then(|rest| {
         let (window, what) = rest.split_once('.')?;
         let is_there = window.parse::<u32>().is_ok_and(|window| window < windows);
@@ -54,16 +79,22 @@ pub(super) fn is_known(windows: u32, clients: &[NodeClient], name: &str) -> Resu
     if of_window.unwrap_or_else(|| SUMS.contains(&name) || OTHERS.contains(&name)) {
         return Ok(());
     }
-    let of_interrupt = name.strip_prefix("interrupt.");
-    if of_interrupt.is_some_and(|what| INTERRUPT.contains(&what)) {
-        return Ok(());
-    }
-    let of_client = name
-        .strip_prefix("clients.")
-        .and_then(|rest| rest.split_once('.'));
-    let is_there =
-        |(id, what)| clients.iter().any(|client| client.id == id) && OF_CLIENT.contains(&what);
-    if of_client.is_some_and(is_there) {
+    let is_counted = |what: &str| COUNTED.iter().any(|(name, _)| *name == what);
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_there = match parts[..] {
+        ["masked"] => true,
+        ["interrupt", what] => is_counted(what),
+        ["exceptions", vector, what] => vectors().any(|name| name == vector) && is_counted(what),
+        ["spans", id, what] => node.spans.iter().any(|span| span.id == id) && is_counted(what),
+        ["clients", id, what] => {
+            node.clients.iter().any(|client| client.id == id) && OF_CLIENT.contains(&what)
+        }
+        // Which there are is up to the port.
+        ["weir", ..] => node.variant.iter().any(NodeVariant::has_stages),
+        [what] => system::VALUES.contains(&what),
+        _ => false,
+    };
+    if is_there {
         return Ok(());
     }
     Err(format!(
@@ -101,7 +132,14 @@ pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     }
     let failed = f64::from(u8::from(node.get("failed").is_some()));
     values.insert("failed".to_owned(), number(failed));
-    values.extend(of_interrupt(&answer["peer"]["profile"], line)?);
+    let mut worst = f64::NEG_INFINITY;
+    for window in windows {
+        worst = worst.max(count(window, "worst_lateness")?);
+    }
+    let worst = 1000.0 * worst / clock_hz;
+    values.insert("worst_lateness".to_owned(), number(worst));
+    values.extend(of_profile(&answer["peer"]["profile"], line)?);
+    of_stages("weir", &node["weir"], &mut values);
     Ok(values)
 }
 
@@ -140,7 +178,8 @@ pub(super) fn of_clients(
         let worst = took().fold(0.0, f64::max);
         // Without requests there is no share.
         let share = 100.0 * counted(took().count()) / counted(answers.len());
-        let all = [share, worst / 1e6, f64::from(u8::from(is_last))];
+        let last = f64::from(u8::from(is_last));
+        let all = [share, worst / 1e6, last, percentile(&answers, 0.99) / 1e6];
         for (name, value) in OF_CLIENT.into_iter().zip(all) {
             values.insert(format!("clients.{}.{name}", client.id), number(value));
         }
@@ -148,23 +187,73 @@ pub(super) fn of_clients(
     Ok(values)
 }
 
+/// The time that this share of the requests took at most.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place among them"
+)]
+fn percentile(answers: &[(f64, Option<f64>)], share: f64) -> f64 {
+    let mut took: Vec<f64> = answers
+        .iter()
+        .map(|(_, took)| took.unwrap_or(f64::INFINITY))
+        .collect();
+    took.sort_by(f64::total_cmp);
+    let place = (share * counted(took.len())).ceil() as usize;
+    took.get(place.max(1) - 1).copied().unwrap_or(f64::NAN)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "some hundreds of requests")]
 fn counted(requests: usize) -> f64 {
     requests as f64
 }
 
-/// The counts of a line's interrupt in the profile of a run, if it has one.
-fn of_interrupt(profile: &Value, line: u16) -> Result<Values, String> {
+/// The numbers of an object and of the objects in it, by their paths.
+fn of_stages(path: &str, counts: &Value, values: &mut Values) {
+    for (name, count) in counts.as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        match count.as_f64() {
+            Some(count) => {
+                values.insert(path, number(count));
+            }
+            None => of_stages(&path, count, values),
+        }
+    }
+}
+
+/// The names of the board's vectors; the first has the number 1.
+fn vectors() -> impl Iterator<Item = &'static String> {
+    Board::named(BOARD)
+        .into_iter()
+        .flat_map(|board| &board.vectors)
+}
+
+/// What the profile of a run has counted, if it has one; `line` is the packets' interrupt.
+fn of_profile(profile: &Value, line: u16) -> Result<Values, String> {
     let Some(exceptions) = profile["exceptions"].as_array() else {
         return Ok(Values::new());
     };
-    let of_line = |one: &&Value| one["number"] == FIRST_LINE + line;
-    let counts = exceptions.iter().find(of_line);
-    let named = INTERRUPT.into_iter().map(|name| {
-        let value = counts.map_or(Ok(0.0), |counts| count(counts, name))?;
-        Ok((format!("interrupt.{name}"), number(value)))
-    });
-    named.collect()
+    let masked = count(profile, "longest_masked_instructions")?;
+    let mut values = Values::from([("masked".to_owned(), number(masked))]);
+    let mut add = |prefix: &str, counts: Option<&Value>| {
+        for (name, counted) in COUNTED {
+            // What was never taken has no counts.
+            let value = counts.map_or(Ok(0.0), |counts| count(counts, counted))?;
+            values.insert(format!("{prefix}.{name}"), number(value));
+        }
+        Ok::<(), String>(())
+    };
+    for (vector, exception) in vectors().zip(1_u16..) {
+        let counts = exceptions.iter().find(|one| one["number"] == exception);
+        add(&format!("exceptions.{vector}"), counts)?;
+        if exception == FIRST_LINE + line {
+            add("interrupt", counts)?;
+        }
+    }
+    for (id, counts) in profile["spans"].as_object().into_iter().flatten() {
+        add(&format!("spans.{id}"), Some(counts))?;
+    }
+    Ok(values)
 }
 
 fn count(of: &Value, name: &str) -> Result<f64, String> {
@@ -209,14 +298,27 @@ mod tests {
     use serde_json::json;
 
     fn window(jobs: u32, lateness: i32, ended_at: u32) -> Value {
-        let mut window =
-            json!({"ticks": 1000, "jobs": jobs, "lateness": lateness, "ended_at": ended_at});
+        let mut window = json!({"ticks": 1000, "jobs": jobs, "lateness": lateness, "ended_at": ended_at, "worst_lateness": lateness});
         for name in SUMS {
             if window.get(name).is_none() {
                 window[name] = json!(7);
             }
         }
         window
+    }
+
+    /// An experiment of two windows, with a span and these clients.
+    fn node(clients: &str) -> Node {
+        let text = format!(
+            r#"windows = 2
+            seeds = [1]
+            x = {{ title = "x", values = [1] }}
+            client = [{clients}]
+            span = [{{ id = "turn", begin = "turn", end = "turn" }}]
+            series = []
+            variant = []"#
+        );
+        toml::from_str(&text).unwrap()
     }
 
     fn of(windows: &[Value]) -> Values {
@@ -258,37 +360,56 @@ mod tests {
             (2.0, 9.0, 2.0, 0.0)
         );
         for name in values.keys() {
-            is_known(2, &[], name).unwrap();
+            is_known(&node(""), name).unwrap();
         }
         for name in ["windows.2.steps", "windows.0.ticks", "stesp"] {
-            assert!(is_known(2, &[], name).unwrap_err().contains(name));
+            assert!(is_known(&node(""), name).unwrap_err().contains(name));
         }
     }
 
     #[test]
-    fn only_a_profile_has_counts_of_the_interrupt() {
+    fn only_a_profile_has_counts_of_instructions() {
         let profile = json!({"exceptions": [
-            {"number": 15, "taken": 9, "instructions": 99},
-            {"number": 29, "taken": 2, "instructions": 70},
-        ]});
-        let counts = |profile, line| of_interrupt(&profile, line).unwrap();
+            {"number": 15, "taken": 9, "instructions": 99, "longest_instructions": 12},
+            {"number": 29, "taken": 2, "instructions": 70, "longest_instructions": 36},
+        ], "longest_masked_instructions": 40,
+        "spans": {"turn": {"taken": 3, "instructions": 9, "longest_instructions": 5}}});
+        let counts = |profile, line| of_profile(&profile, line).unwrap();
         let card = counts(profile.clone(), 13);
-        assert_eq!(card["interrupt.taken"], number(2.0));
-        assert_eq!(card["interrupt.instructions"], number(70.0));
+        let value = |name: &str| card[name].as_number().unwrap();
+        assert_eq!(
+            (value("interrupt.taken"), value("interrupt.instructions")),
+            (2.0, 70.0)
+        );
+        assert_eq!(
+            (
+                value("exceptions.SYSTICK.longest"),
+                value("exceptions.IRQ8.taken")
+            ),
+            (12.0, 0.0)
+        );
+        assert_eq!((value("spans.turn.longest"), value("masked")), (5.0, 40.0));
+        for name in card.keys() {
+            is_known(&node(""), name).unwrap();
+        }
         assert_eq!(counts(profile, 14)["interrupt.taken"], number(0.0));
         assert!(counts(Value::Null, 13).is_empty());
-        assert!(is_known(1, &[], "interrupt.longest").is_err());
+        for name in [
+            "interrupt.longst",
+            "exceptions.IRQ99.taken",
+            "spans.turns.taken",
+        ] {
+            assert!(is_known(&node(""), name).is_err());
+        }
     }
 
     #[test]
     fn requests_count_that_could_be_answered_before_the_end() {
-        let client = |id: &str, ask| NodeClient {
-            id: id.to_owned(),
-            ask,
-            pattern: String::new(),
-            patience_ms: 1,
-        };
-        let clients = [client("echo", Ask::Ping), client("page", Ask::Udp(8))];
+        let asked = node(
+            r#"{ id = "echo", ask = "ping", pattern = "1Hz", patience_ms = 1 },
+            { id = "page", ask = { udp = 8 }, pattern = "1Hz", patience_ms = 1 }"#,
+        );
+        let clients = &asked.clients;
         let peer = json!({
             "last_ns": 5_000_000,
             "pings": [
@@ -302,17 +423,17 @@ mod tests {
                 {"asked_ns": 1_000_000, "latency_ns": null, "failure": "late"},
             ]}],
         });
-        let values = of_clients(&peer, &clients, 2e6).unwrap();
+        let values = of_clients(&peer, clients, 2e6).unwrap();
         let value = |name: &str| values[&format!("clients.{name}")].as_number().unwrap();
         let of = |id: &str| OF_CLIENT.map(|what| value(&format!("{id}.{what}")));
-        assert_eq!(of("echo"), [50.0, 0.4, 1.0]);
-        assert_eq!(of("page"), [50.0, 0.25, 0.0]);
+        assert_eq!(of("echo"), [50.0, 0.4, 1.0, f64::INFINITY]);
+        assert_eq!(of("page"), [50.0, 0.25, 0.0, f64::INFINITY]);
         for name in values.keys() {
-            is_known(1, &clients, name).unwrap();
-            assert!(is_known(1, &[], name).is_err());
+            is_known(&asked, name).unwrap();
+            assert!(is_known(&node(""), name).is_err());
         }
         assert!(
-            of_clients(&json!({"last_ns": 1}), &clients, 2e6)
+            of_clients(&json!({"last_ns": 1}), clients, 2e6)
                 .unwrap_err()
                 .contains("page")
         );
