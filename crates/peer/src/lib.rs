@@ -13,6 +13,7 @@
 //! the modules `qemu`, `processor` and `plugin` speak to QEMU.
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
+mod block;
 mod cable;
 mod client;
 mod dhcp;
@@ -33,16 +34,16 @@ mod stream;
 mod udp;
 mod variables;
 
+pub use block::{BlockEnd, Mask};
 pub use cable::Cable;
 pub use client::{ClientPlan, Question};
 pub use dhcp::DhcpPlan;
 pub use flood::Flood;
-pub use masking::Mask;
 pub use packet::FrameKind;
 pub use peer::{Card, Peer};
 pub use pins::{Controller, PinPlan, Pins};
 pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
-pub use profile::{BlockEnd, Processor, Profile};
+pub use profile::{Processor, Profile};
 pub use report::{
     ClientReport, DhcpReport, ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport,
     Report, RequestReport, RoundTrips, SpanReport,

@@ -1,27 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! For how long interrupts are masked.
-
-/// An instruction that masks interrupts or lets them come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Mask {
-    /// CPSID i, or else CPSIE i.
-    All(bool),
-    /// MSR BASEPRI, or BASEPRI_MAX, from this register: interrupts of some urgencies, none if it
-    /// is 0.
-    Some(u8),
-}
-
-impl Mask {
-    /// The instruction with these halfwords, if it is one.
-    pub(crate) fn of(first: u16, second: u16) -> Option<Self> {
-        match (first, second) {
-            (0xb672, _) => Some(Self::All(true)),
-            (0xb662, _) => Some(Self::All(false)),
-            (0xf380..=0xf38f, 0x8811 | 0x8812) => Some(Self::Some((first & 15) as u8)),
-            _ => None,
-        }
-    }
-}
+use crate::block::Mask;
 
 /// Whose instructions they are: a thread, or an exception and how many it is nested in.
 pub(crate) type Context = (usize, u32);
@@ -86,16 +65,5 @@ mod tests {
         assert_eq!(masking.longest, 12);
         masking.clear();
         assert_eq!(masking.longest, 0);
-    }
-
-    #[test]
-    fn instructions_that_mask_are_known() {
-        assert_eq!(Mask::of(0xb672, 0), Some(Mask::All(true)));
-        assert_eq!(Mask::of(0xb662, 0), Some(Mask::All(false)));
-        assert_eq!(Mask::of(0xf383, 0x8811), Some(Mask::Some(3)));
-        assert_eq!(Mask::of(0xf380, 0x8812), Some(Mask::Some(0)));
-        // msr psp, r0; cpsid f.
-        assert_eq!(Mask::of(0xf380, 0x8809), None);
-        assert_eq!(Mask::of(0xb671, 0), None);
     }
 }

@@ -6,9 +6,10 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::block::BlockEnd;
 use crate::pins::Controller;
 use crate::plan::MeasurePlan;
-use crate::profile::{BlockEnd, Processor, Profile};
+use crate::profile::{Processor, Profile};
 use crate::qemu::{functions, symbol};
 use crate::variables::Memory;
 

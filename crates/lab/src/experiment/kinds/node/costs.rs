@@ -3,8 +3,8 @@
 //!
 //! - `exception.entry`, `exception.exit`, `exception.tail_chain`: the cycles of the board's
 //!   costs.toml that the emulator does not count
-//! - `costs.interrupt.NAME`, `costs.task.NAME`, `costs.longest.NAME`: the instructions of the node's
-//!   own costs.toml
+//! - `costs.interrupt.NAME`, `costs.task.NAME`, `costs.longest.NAME`: the instructions of the
+//!   node's own costs.toml
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
