@@ -419,6 +419,7 @@ mod tests {
         let points = points();
         assert_eq!(Over::Max.of(&points), Some(7.0));
         assert_eq!(Over::Min.of(&points), Some(0.0));
+        assert_eq!(Over::Median.of(&points), Some(4.0));
         assert_eq!(Over::First.of(&points), Some(5.0));
         assert_eq!(Over::Last.of(&points), Some(3.5));
         assert_eq!(Over::ArgMin.of(&points), Some(2.0));
