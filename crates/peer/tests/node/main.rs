@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
 mod real;
+mod stages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,11 @@ fn repository(path: &str) -> PathBuf {
 impl Node {
     /// Builds the node; none if the machine has no tools for it, which is told.
     fn new() -> Option<Self> {
+        Self::built(&[])
+    }
+
+    /// The same with options of the compiler.
+    fn built(options: &[&str]) -> Option<Self> {
         for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
             if Command::new(tool).arg("--version").output().is_err() {
                 skipped(&format!(
@@ -38,6 +44,7 @@ impl Node {
             }
         }
         let output = Command::new(repository("experiments/behnke2021/node/build.sh"))
+            .args(options)
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -234,7 +241,9 @@ fn what_the_node_cannot_do_is_refused() {
     let Some(node) = Node::new() else { return };
     for (options, reason) in [
         ("drvier=masked", "no option; they are address=dhcp"),
-        ("driver=both", "it is to be masked or packet"),
+        ("driver=both", "it is to be masked or packet or demux"),
+        ("driver=demux", "build.sh -DNODE_WEIR"),
+        ("limit-hz=5", "build.sh -DNODE_WEIR"),
         ("windows=1000", "a number from 0 to 128"),
         ("address=10.0.0", "as in 10.0.0.2"),
         ("layout=p0 urgency=above task=lateness", "nothing is above"),

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ports/freertos in the node: demux, defer and account behind a card's interrupt.
+use serde_json::Value;
+
+use super::{Node, failures, latencies};
+
+/// The buffers of all classes.
+const BUFFERS: u64 = 48;
+const RECEIVERS: [&str; 7] = [
+    "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
+];
+const REASONS: [&str; 4] = ["no_receiver", "malformed", "lane_full", "over_budget"];
+
+struct Run {
+    clients: Vec<weir_peer::ClientReport>,
+    sent: u64,
+    lost: u64,
+    printed: Value,
+}
+
+impl Run {
+    fn count(&self, path: &[&str]) -> u64 {
+        let found = path
+            .iter()
+            .fold(&self.printed["weir"], |value, name| &value[*name]);
+        found
+            .as_u64()
+            .unwrap_or_else(|| panic!("{path:?} in {}", self.printed))
+    }
+
+    fn of_receivers(&self, name: &str) -> u64 {
+        RECEIVERS
+            .iter()
+            .map(|receiver| self.count(&[receiver, name]))
+            .sum()
+    }
+}
+
+/// Runs the node for a second in which a flood comes for 200 ms, and clients ask.
+fn run(node: &Node, flood: &str, clients: &str, options: &str) -> Run {
+    let plan = format!(
+        r#"{{"end": "9s", "flood": {{"begin": "100ms", "end": "300ms", {flood}}}, "clients": [{clients}]}}"#
+    );
+    let options = format!(
+        "address=10.0.0.2 driver=demux modbus=apart begin-ms=50 window-ms=950 windows=1 {options}"
+    );
+    let (report, printed) = node.run(&plan, &options);
+    let flood = report.flood.unwrap();
+    Run {
+        clients: report.clients,
+        sent: flood.sent,
+        lost: flood.lost,
+        printed: serde_json::from_str(&printed).unwrap(),
+    }
+}
+
+const PAGE: &str = r#"{"ask": {"http": "/"}, "pattern": "100Hz", "count": 10, "begin": "350ms"}"#;
+
+#[test]
+fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    for frames in ["malformed", "truncated", "oversized"] {
+        let flood = format!(r#""pattern": "poisson:20kHz", "frames": "{frames}""#);
+        let ran = run(&node, &flood, PAGE, "");
+        assert_eq!(latencies(&ran.clients[0]).len(), 10, "{frames}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{frames}: {}", ran.printed);
+        // Whatever came was handled, dropped for a reason, or no frame to the card.
+        let window = &ran.printed["windows"][0];
+        let broken = window["broken"].as_u64().unwrap();
+        assert!(ran.count(&["handled"]) + broken + ran.lost >= ran.sent, "{frames}");
+    }
+}
+
+#[test]
+fn what_is_for_others_leaves_the_urgent_receiver_alone() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let ask = r#"{"ask": {"modbus": {"first": 0, "count": 10}}, "port": 502, "pattern": "poisson:100Hz:seed=4", "count": 15, "begin": "101ms"}"#;
+    for port in [5001, 5000] {
+        let flood = format!(r#""pattern": "poisson:40kHz", "frames": {{"udp": {port}}}"#);
+        let ran = run(&node, &flood, ask, "task=lateness steps=1136");
+        assert_eq!(failures(&ran.clients[0]), [""; 0], "port {port}");
+        assert!(ran.count(&["lane_full"]) > 1000, "port {port}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "port {port}");
+        let window = &ran.printed["windows"][0];
+        assert_eq!(window["late_jobs"], 0, "port {port}");
+    }
+}
+
+#[test]
+fn accounts_and_reasons_sum_up_to_the_whole() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "poisson:30kHz", "frames": {"udp": 5000}"#;
+    let ran = run(&node, flood, PAGE, "");
+    let charged = ran.of_receivers("ticks") + ran.count(&["for_nobody"]);
+    assert_eq!(charged, ran.count(&["ticks"]));
+    let dropped: u64 = REASONS.iter().map(|reason| ran.count(&[reason])).sum();
+    let handled = ran.of_receivers("frames") + dropped;
+    // ARP's frames have no receiver.
+    assert!((handled..handled + 10).contains(&ran.count(&["handled"])));
+    assert!(ran.count(&["udp", "ticks"]) > ran.count(&["http", "ticks"]));
+}
+
+#[test]
+fn a_receiver_gets_no_more_than_its_budget() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    // One frame in a millisecond: a request of Modbus and its end take several.
+    let flood = r#""pattern": "poisson:1kHz", "frames": {"udp": 5001}"#;
+    let ask = r#"{"ask": {"modbus": {"first": 0, "count": 10}}, "port": 502, "pattern": "2kHz", "count": 400, "begin": "101ms", "patience": "5ms"}"#;
+    let ran = run(&node, flood, ask, "budget=1");
+    assert!(ran.count(&["modbus0", "over_budget"]) > 0, "{}", ran.printed);
+    assert!(ran.count(&["modbus0", "frames"]) <= 951);
+    assert_eq!(ran.count(&["modbus1", "over_budget"]), 0);
+}
