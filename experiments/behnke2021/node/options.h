@@ -28,11 +28,11 @@ struct options {
     uint32_t driver, layout_name, task, urgency, packets, modbus;
     uint32_t period_us, deadline_us, steps;
     uint32_t busy_ms, interval_ms;
-    uint32_t quiet;          /* is the card's line off while a job runs? */
-    uint32_t server;         /* is there a UDP server? */
-    uint32_t server_urgency; /* 0: as the layout says */
-    uint32_t limit_hz, limit_burst;              /* frames that an interrupt is let in for; 0: no limit */
-    uint32_t budget;                             /* frames per ms for each Modbus server; 0: as many as come */
+    uint32_t quiet;                 /* is the card's line off while a job runs? */
+    uint32_t server;                /* is there a UDP server? */
+    uint32_t server_urgency;        /* 0: as the layout says */
+    uint32_t limit_hz, limit_burst; /* frames that an interrupt is let in for; 0: no limit */
+    uint32_t budget;                /* frames per ms for each Modbus server; 0: as many as come */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
     uint32_t address;                      /* 0: asked for by DHCP */

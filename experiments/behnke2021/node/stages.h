@@ -33,8 +33,8 @@ enum {
 /* Starts the limit and, with driver=demux, the workers: `netif` gets their frames. */
 void stages_start(struct netif *netif);
 
-/* The driver wants the card's interrupt, or does not: what was its last word? It is on while the limit
- * wants it, too. From an interrupt or a task. */
+/* The driver wants the card's interrupt, or does not: what was its last word? It is on while the
+ * limit wants it, too. From an interrupt or a task. */
 void stages_enable(bool on);
 bool stages_is_on(void);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ----------------------------------------------------------------------------- account: who pays */
+/* ------------------------------------------------------------------------- account: who pays */
 
 /* The card whose workers run; a program has one. */
 static weir_freertos_net_t *the_net;
@@ -26,7 +26,7 @@ static uint32_t take_spent(weir_freertos_net_t *net)
     return spent;
 }
 
-/* ------------------------------------------------------------------- demux: in the card's interrupt */
+/* ---------------------------------------------------------------- demux: in the interrupt */
 
 static weir_freertos_receiver_t *receiver_of(weir_freertos_net_t *net, uint16_t receiver)
 {

@@ -65,11 +65,19 @@ fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
         let flood = format!(r#""pattern": "poisson:20kHz", "frames": "{frames}""#);
         let ran = run(&node, &flood, PAGE, "");
         assert_eq!(latencies(&ran.clients[0]).len(), 10, "{frames}");
-        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{frames}: {}", ran.printed);
+        assert_eq!(
+            ran.count(&["buffers"]),
+            BUFFERS,
+            "{frames}: {}",
+            ran.printed
+        );
         // Whatever came was handled, dropped for a reason, or no frame to the card.
         let window = &ran.printed["windows"][0];
         let broken = window["broken"].as_u64().unwrap();
-        assert!(ran.count(&["handled"]) + broken + ran.lost >= ran.sent, "{frames}");
+        assert!(
+            ran.count(&["handled"]) + broken + ran.lost >= ran.sent,
+            "{frames}"
+        );
     }
 }
 
@@ -115,7 +123,11 @@ fn a_receiver_gets_no_more_than_its_budget() {
     let flood = r#""pattern": "poisson:1kHz", "frames": {"udp": 5001}"#;
     let ask = r#"{"ask": {"modbus": {"first": 0, "count": 10}}, "port": 502, "pattern": "2kHz", "count": 400, "begin": "101ms", "patience": "5ms"}"#;
     let ran = run(&node, flood, ask, "budget=1");
-    assert!(ran.count(&["modbus0", "over_budget"]) > 0, "{}", ran.printed);
+    assert!(
+        ran.count(&["modbus0", "over_budget"]) > 0,
+        "{}",
+        ran.printed
+    );
     assert!(ran.count(&["modbus0", "frames"]) <= 951);
     assert_eq!(ran.count(&["modbus1", "over_budget"]), 0);
 }

@@ -4,9 +4,9 @@
  *
  * The interrupt of a network card reads the first bytes of a frame, and asks for whom it is (demux,
  * lee2010 §4). A frame whose class has room waits in the class's lane; any other is dropped before
- * anything else is done for it. Each class has a worker, a task of its receivers' urgency, which
- * hands its frames to the stack (defer, zhang2006 §3.2), and a number of buffers of its own. What the
- * interrupt and the worker take for a frame is charged to its receiver (account, zhang2006 §3.1).
+ * anything else is done for it. Each class has buffers of its own and a worker, a task of its
+ * receivers' urgency, which hands its frames to the stack (defer, zhang2006 §3.2). What interrupt
+ * and worker take for a frame is charged to its receiver (account, zhang2006 §3.1).
  *
  *     weir_freertos_interrupt_begins(&net);
  *     while (card_has_frame() && weir_work_take(&work)) {
@@ -21,9 +21,9 @@
  *     }
  *     weir_freertos_interrupt_ends(&net);
  *
- * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may be
- * called. How often the interrupt comes is limit's business (ports/cortex-m), and how many frames it
- * takes each time is work's (core/include/weir/work.h).
+ * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may
+ * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how many frames
+ * it takes each time is work's (core/include/weir/work.h).
  */
 #ifndef WEIR_FREERTOS_H
 #define WEIR_FREERTOS_H
@@ -42,18 +42,21 @@
 #error "define WEIR_FREERTOS_CLOCK, such as -DWEIR_FREERTOS_CLOCK='(*(volatile uint32_t *) 0xe0001004)', a Cortex-M's DWT_CYCCNT"
 #endif
 
-/** Bytes of a buffer, in whole words: the longest frame (1,514), and the checksum that a card hands over with it. */
+/**
+ * Bytes of a buffer, in whole words: the longest frame (1,514), and the checksum that a card hands
+ * over with it.
+ */
 #ifndef WEIR_FREERTOS_LONGEST
 #define WEIR_FREERTOS_LONGEST 1520u
 #endif
 
 /**
- * Bytes of a frame that demux wants to see, in whole words: behind them lies what it needs of hardly
- * any frame.
+ * Bytes of a frame that demux wants to see, in whole words: behind them lies what it needs of
+ * hardly any frame.
  */
 #define WEIR_FREERTOS_HEAD 60u
 
-/** Bytes of a frame's buffer that the stack may use, such as for its own description of the frame. */
+/** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
 #define WEIR_FREERTOS_STACK_BYTES 32u
 #endif
@@ -101,7 +104,7 @@ typedef struct {
     weir_freertos_frame_t *free, *first, *last;
     TaskHandle_t worker;
     uint32_t spent; /**< while it is busy: what was done for its frame until now */
-    bool is_busy;        /**< its worker handles a frame */
+    bool is_busy;   /**< its worker handles a frame */
 } weir_freertos_lane_t;
 
 /** What hands a frame to the stack. It returns it by weir_freertos_release(), at once or later. */
@@ -130,11 +133,11 @@ typedef struct weir_freertos_net {
     weir_freertos_receiver_t *receivers;
     weir_freertos_lane_t *lanes;
     weir_freertos_config_t config;
-    weir_account_t account;              /**< `orphans`: what was done for nobody */
-    weir_account_device_t device;        /**< all frames, and what they took */
+    weir_account_t account;                  /**< `orphans`: what was done for nobody */
+    weir_account_device_t device;            /**< all frames, and what they took */
     uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
-    uint32_t *charged;                   /**< what pays for the time from `since` on; NULL: nobody */
-    uint32_t *interrupted;               /**< and did before the interrupt */
+    uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
+    uint32_t *interrupted;                   /**< and did before the interrupt */
     uint32_t since;
     uint32_t in_interrupt; /**< what the interrupt has taken for the next frame */
 } weir_freertos_net_t;
@@ -142,14 +145,14 @@ typedef struct weir_freertos_net {
 /** Why a call is refused; nothing is changed then. */
 typedef enum {
     WEIR_FREERTOS_OK = 0,
-    WEIR_FREERTOS_BAD_CLASSES = 1, /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
-    WEIR_FREERTOS_BAD_TABLE = 2,   /**< weir_demux_start() refuses the sizes or the classes of orphans and fragments */
-    WEIR_FREERTOS_NO_MEMORY = 3,   /**< FreeRTOS' heap is too small */
-    WEIR_FREERTOS_BAD_URGENCY = 4, /**< no class has this urgency */
-    WEIR_FREERTOS_BAD_KEY = 5,     /**< port 0, or a protocol other than UDP and TCP */
+    WEIR_FREERTOS_BAD_CLASSES = 1,  /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
+    WEIR_FREERTOS_BAD_TABLE = 2,    /**< weir_demux_start() refuses the sizes or the classes of orphans and fragments */
+    WEIR_FREERTOS_NO_MEMORY = 3,    /**< FreeRTOS' heap is too small */
+    WEIR_FREERTOS_BAD_URGENCY = 4,  /**< no class has this urgency */
+    WEIR_FREERTOS_BAD_KEY = 5,      /**< port 0, or a protocol other than UDP and TCP */
     WEIR_FREERTOS_BAD_RECEIVER = 6, /**< not below the number of receivers */
-    WEIR_FREERTOS_FULL = 7,        /**< the table has no room for another binding */
-    WEIR_FREERTOS_NOT_BOUND = 8    /**< that receiver does not have that port */
+    WEIR_FREERTOS_FULL = 7,         /**< the table has no room for another binding */
+    WEIR_FREERTOS_NOT_BOUND = 8     /**< that receiver does not have that port */
 } weir_freertos_error_t;
 
 /** Starts a card's receivers, before the scheduler or in a task. */
@@ -200,8 +203,8 @@ WEIR_INLINE void weir_freertos_interrupt_ends(weir_freertos_net_t *net)
 }
 
 /**
- * Which buffer a frame gets, of which `head` has the first bytes: WEIR_FREERTOS_HEAD, or `length` if
- * that is less. NULL: it is dropped, and the reason counted. In the card's interrupt.
+ * Which buffer a frame gets, of which `head` has the first bytes: WEIR_FREERTOS_HEAD, or `length`
+ * if that is less. NULL: it is dropped, and the reason counted. In the card's interrupt.
  */
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length);
 
@@ -212,8 +215,8 @@ void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame,
 void weir_freertos_release(weir_freertos_frame_t *frame);
 
 /**
- * Another task runs. For FreeRTOSConfig.h, where a task's first thread-local pointer is left to this
- * port:
+ * Another task runs. For FreeRTOSConfig.h, where a task's first thread-local pointer is left to
+ * this port:
  *
  *     #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
  *

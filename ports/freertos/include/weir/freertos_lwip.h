@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on FreeRTOS with lwIP: workers give frames to lwIP at their own urgency, under its core lock,
- * and not through its one thread. A worker waits at most for what a less urgent task does under that
- * lock: the mutex lends it the worker's urgency.
+ * Weir on FreeRTOS with lwIP: workers give frames to lwIP at their own urgency, under its core
+ * lock, and not through its one thread. A worker waits at most for what a less urgent task does
+ * under that lock: the mutex lends it the worker's urgency.
  *
  * lwIP needs LWIP_TCPIP_CORE_LOCKING and LWIP_SUPPORT_CUSTOM_PBUF, and a netif that was added with
  * ethernet_input in place of tcpip_input. Frames stay in their class's buffers: lwIP's own pool is

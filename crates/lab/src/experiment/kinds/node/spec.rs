@@ -182,7 +182,9 @@ fn length() -> u16 {
 impl NodeVariant {
     /// Whether the node has Weir's stages.
     pub fn has_stages(&self) -> bool {
-        self.build.split_whitespace().any(|word| word == "-DNODE_WEIR")
+        self.build
+            .split_whitespace()
+            .any(|word| word == "-DNODE_WEIR")
     }
 }
 
