@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# shellcheck shell=bash
+#
+# Counts what passed and what failed; sourced by scripts/test-experiments.sh and
+# scripts/test-guest.sh.
+passed=0
+failed=0
+
+# Counts NAME as passed if CODE is 0. Else says that it failed.
+#
+#   verdict CODE NAME
+verdict() {
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2" >&2
+    fi
+}
