@@ -151,7 +151,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.into_diagnostic()?;
     let chunk = CHUNK * pool.current_num_threads() as u64;
-    let patience = Patience::new(end - first);
+    let patience = Patience::with_lines(end - first, true);
     patience.begins("combinations");
     let mut failed = 0;
     let mut next = first;

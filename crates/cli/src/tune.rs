@@ -150,7 +150,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     };
     let copy = place(&arguments.output, FileMark::Sealed)?;
     let picture = place(&arguments.plot, FileMark::PICTURE)?;
-    let patience = Patience::new(PARTS);
+    let patience = Patience::with_lines(PARTS, !arguments.json);
     patience.begins("limits and shared timers");
     let so_far = AtomicUsize::new(0);
     let tuned = session.tune(&|done, all| {
