@@ -165,7 +165,10 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         drop(patience);
         let told = conflict::tell(&session, &conflict);
         let answer = json::conflict(&session, &conflict, &told);
-        print_answer(&answer, arguments.json, || told)?;
+        print_answer(&answer, arguments.json, || {
+            let lines: Vec<String> = told.iter().map(|line| text::wrapped(line)).collect();
+            lines.join("\n")
+        })?;
         return Ok(Outcome::Bad);
     };
     drop(patience);
