@@ -36,7 +36,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     /// How much more than it is asked for a limit may let through
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share)]
     over_admission: f64,
 
     /// The rate of the shared timer, in place of one that is chosen
