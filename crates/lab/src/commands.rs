@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The commands of `weir-lab`.
 use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic as _;
+use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
 pub mod reproduce;
@@ -26,6 +28,7 @@ impl Cli {
     /// # Errors
     /// Bad input, or a missing tool or file: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
+        clean_up_when_interrupted().into_diagnostic()?;
         match self.command {
             Command::Run(arguments) => run::execute(&arguments).map(|()| Outcome::Good),
             Command::Reproduce(arguments) => reproduce::execute(&arguments),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use miette::IntoDiagnostic as _;
 use weir_model::LinuxMode;
+use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
 use crate::machine::{Capability, Lacks, Machine, listed};
@@ -53,6 +54,10 @@ impl Cli {
     /// # Errors
     /// Fails on bad input, or if something that the command needs is missing: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
+        // The others write no file that must be whole, and `run` hears signals by itself.
+        if matches!(self.command, Command::Inspect(_) | Command::Install(_)) {
+            clean_up_when_interrupted().into_diagnostic()?;
+        }
         match self.command {
             Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Install(arguments) => install::execute(&arguments),
