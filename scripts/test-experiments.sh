@@ -44,5 +44,4 @@ if [ -n "$is_stated" ]; then
     verdict $code "boards/atmega128/costs.toml is not what is measured: weir reproduce regehr2005/table2 writes it anew"
 fi
 
-echo "experiments: $passed passed, $failed failed"
-[ $failed = 0 ]
+verdicts experiments

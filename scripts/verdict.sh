@@ -17,3 +17,11 @@ verdict() {
         echo "FAILED: $2" >&2
     fi
 }
+
+# Says of what there were how many, followed by MORE; succeeds if none failed.
+#
+#   verdicts WHAT [MORE]
+verdicts() {
+    echo "$1: $passed passed, $failed failed${2:-}"
+    [ $failed = 0 ]
+}

@@ -31,8 +31,8 @@ impl<'a> About<'a> {
 }
 
 /// The progress of work that may take long: a bar on a terminal, and elsewhere, if that is wanted,
-/// now and then a line on standard error. It appears only after [`PATIENT_FOR`]. The bar disappears when this value is
-/// dropped.
+/// now and then a line on standard error. It appears only after [`PATIENT_FOR`]. The bar disappears
+/// when this value is dropped.
 pub(crate) struct Patience {
     bar: ProgressBar,
     /// Dropping it ends the thread that waits to show the progress.
@@ -76,8 +76,13 @@ impl Patience {
             }
             loop {
                 let percent = 100 * shown.position() / shown.length().unwrap_or(1).max(1);
+                // Of some work it is not known how much it is.
+                let percent = match percent {
+                    0 => String::new(),
+                    percent => format!("{percent} % "),
+                };
                 let so_far = shown.elapsed().as_secs();
-                eprintln!("{percent} % {}, {so_far} s so far", shown.message());
+                eprintln!("{percent}{}, {so_far} s so far", shown.message());
                 if is_over(LINE_EVERY) {
                     return;
                 }

@@ -67,7 +67,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         Some("-") => "standard input".to_owned(),
         _ => arguments.certificate.display().to_string(),
     };
-    let text = input::read(&arguments.certificate).wrap_err_with(|| format!("cannot read {name}"))?;
+    let text =
+        input::read(&arguments.certificate).wrap_err_with(|| format!("cannot read {name}"))?;
     let named = arguments.system.as_deref().map(NamedSystem::new);
     let named = named.transpose()?;
     let report = judge(&text, named.as_ref())

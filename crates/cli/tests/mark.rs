@@ -26,12 +26,27 @@ fn every_file_may_begin_with_a_mark() {
     for (file, others, arguments) in [
         (system(), vec![], &["check", "system.toml"][..]),
         (system(), vec![], &["tune", "system.toml"]),
-        (("proof.json", proof), vec![system()], &["verify", "proof.json", "--system", "system.toml"]),
-        (("seen.json", seen), vec![system()], &["check", "system.toml", "--observed", "seen.json"]),
+        (
+            ("proof.json", proof),
+            vec![system()],
+            &["verify", "proof.json", "--system", "system.toml"],
+        ),
+        (
+            ("seen.json", seen),
+            vec![system()],
+            &["check", "system.toml", "--observed", "seen.json"],
+        ),
         (
             ("recording.csv", recording),
             vec![system()],
-            &["simulate", "system.toml", "--duration", "10ms", "--flood", &flood],
+            &[
+                "simulate",
+                "system.toml",
+                "--duration",
+                "10ms",
+                "--flood",
+                &flood,
+            ],
         ),
     ] {
         let (name, content) = file;

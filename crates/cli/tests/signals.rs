@@ -12,8 +12,8 @@ use tempfile::TempDir;
 /// The open flag by which a pipe without a reader is an error, in place of a wait.
 const NONBLOCK: i32 = 0o4000;
 
-/// Starts `weir` with `arguments`, sends it `signal` as soon as it reads `pipe`, and returns its exit
-/// code.
+/// Starts `weir` with `arguments`, sends it `signal` as soon as it reads `pipe`, and returns its
+/// exit code.
 fn ended_by(signal: &str, arguments: &[&str], folder: &Path, pipe: &Path) -> Option<i32> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(arguments)

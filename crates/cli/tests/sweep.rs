@@ -360,7 +360,12 @@ fn a_part_needs_no_memory_for_the_rows_of_others() {
         .arg(env!("CARGO_BIN_EXE_weir"))
         .arg("sweep")
         .arg(example())
-        .args(["--vary", "seed=1..1000000", "--vary", "duration=1us..1s:1us"])
+        .args([
+            "--vary",
+            "seed=1..1000000",
+            "--vary",
+            "duration=1us..1s:1us",
+        ])
         .args(["--shard", "7/4000000000", "--jobs", "1", "--out"])
         .arg(&out));
     assert_eq!(printed.code, Some(0), "{}", printed.err);

@@ -145,15 +145,24 @@ mod keys {
         for (place, others) in [
             ("", &["`trigger`"][..]),
             ("place = \"software\", ", &["`trigger`"]),
-            ("place = \"hardware\", ", &["`timing`", "`timer`", "`prescaler`"]),
+            (
+                "place = \"hardware\", ",
+                &["`timing`", "`timer`", "`prescaler`"],
+            ),
         ] {
-            let limit = format!("limit = {{ «polcy» = 1, {place}policy = \"strict\", rate = \"1kHz\" }}");
+            let limit =
+                format!("limit = {{ «polcy» = 1, {place}policy = \"strict\", rate = \"1kHz\" }}");
             let (text, _) = unmarked(&source(&limit));
             let error = refused(&text);
             let mut problems = error.problems().iter();
-            let problem = problems.find(|of| of.message().contains("`polcy`")).unwrap();
+            let problem = problems
+                .find(|of| of.message().contains("`polcy`"))
+                .unwrap();
             let advice = problem.advice().unwrap();
-            assert!(advice.contains("`rate`") && advice.contains("`burst`"), "{advice}");
+            assert!(
+                advice.contains("`rate`") && advice.contains("`burst`"),
+                "{advice}"
+            );
             assert!(others.iter().all(|key| !advice.contains(key)), "{advice}");
         }
     }

@@ -35,12 +35,14 @@ fn with_dashes(command: Command) -> Command {
     command
         .mut_args(|argument| match takes(&argument) {
             None => argument,
-            Some(Taken::Value) => argument.allow_hyphen_values(true),
-            Some(Taken::Path) => {
+            Some(OptionKind::Value) => argument.allow_hyphen_values(true),
+            Some(OptionKind::Path) => {
                 let named = PathBufValueParser::new().try_map(|path: PathBuf| {
                     let name = path.to_string_lossy();
                     if name.len() > 1 && name.starts_with('-') {
-                        Err(format!("a file's name may not look like an option: write ./{name}"))
+                        Err(format!(
+                            "a file's name may not look like an option: write ./{name}"
+                        ))
                     } else {
                         Ok(path)
                     }
@@ -52,18 +54,22 @@ fn with_dashes(command: Command) -> Command {
 }
 
 /// What the value of an option is.
-enum Taken {
+enum OptionKind {
     Path,
     Value,
 }
 
 /// What the option takes; none if it takes nothing, or if it is no option.
-fn takes(argument: &Arg) -> Option<Taken> {
+fn takes(argument: &Arg) -> Option<OptionKind> {
     if argument.is_positional() || !argument.get_action().takes_values() {
         return None;
     }
     let is_path = argument.get_value_parser().type_id() == TypeId::of::<PathBuf>();
-    Some(if is_path { Taken::Path } else { Taken::Value })
+    Some(if is_path {
+        OptionKind::Path
+    } else {
+        OptionKind::Value
+    })
 }
 
 /// The error, with what would be right. Rust's own words about numbers do not say that.
@@ -95,11 +101,21 @@ pub fn faults<P: Parser>() -> Vec<String> {
     let command = with_dashes(P::command());
     command.clone().debug_assert();
     let mut found = Vec::new();
-    faults_of(&command, &mut vec![command.get_name().into()], &command, &mut found);
+    faults_of(
+        &command,
+        &mut vec![command.get_name().into()],
+        &command,
+        &mut found,
+    );
     found
 }
 
-fn faults_of(command: &Command, words: &mut Vec<OsString>, program: &Command, found: &mut Vec<String>) {
+fn faults_of(
+    command: &Command,
+    words: &mut Vec<OsString>,
+    program: &Command,
+    found: &mut Vec<String>,
+) {
     let texts = [command.get_after_help(), command.get_after_long_help()];
     let arguments = command.get_arguments().map(Arg::get_long_help);
     for help in texts.into_iter().chain(arguments).flatten() {
@@ -107,7 +123,10 @@ fn faults_of(command: &Command, words: &mut Vec<OsString>, program: &Command, fo
     }
     for option in command.get_arguments().filter(|of| takes(of).is_some()) {
         let Some(name) = option.get_long() else {
-            found.push(format!("{}: `{option}` has no long name", command.get_name()));
+            found.push(format!(
+                "{}: `{option}` has no long name",
+                command.get_name()
+            ));
             continue;
         };
         let mut words = words.clone();

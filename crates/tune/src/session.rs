@@ -334,8 +334,8 @@ impl Session {
         explain(&task, &self.keep, &is_enough)
     }
 
-    /// The same session with what `remedy` changes in the file. None: the file cannot have it, or it
-    /// is no change of a source.
+    /// The same session with what `remedy` changes in the file. None: the file cannot have it, or
+    /// it is no change of a source.
     fn with(&self, remedy: Remedy) -> Option<Self> {
         let source = |index: usize| self.system.sources.get(index);
         let text = match remedy {

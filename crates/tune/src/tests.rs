@@ -2,6 +2,8 @@
 //! The promises of the search: its result keeps the deadlines and lies in the bands, and on systems
 //! that are small enough to try everything nothing better exists.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use weir_analysis::holds;
 use weir_model::{Interval, Policy, System, Timing};
@@ -15,7 +17,7 @@ use crate::platform::Platform;
 use crate::search::{TuningSolution, alternatives, is_feasible, search};
 use crate::session::MOST_ROUNDS;
 use crate::task::{Aim, Options, TuningTask};
-use crate::window::{bursts_alone, ideal, rates_alone};
+use crate::window::{bursts_alone, first, ideal, is_alike, is_refuted, keep_window, rates_alone};
 
 fn tuned<'a>(
     system: &'a System,
@@ -234,6 +236,32 @@ fn interrupts_may_be_given_a_longest_delay_in_place_of_deadlines() {
     assert!(free.timer_rate_hz < bounded.timer_rate_hz);
 }
 
+/// What takes long is to show that there are none: a window in which nothing holds is not searched
+/// period by period.
+#[test]
+fn a_window_is_denied_by_few_analyses() {
+    let platform = atmega128();
+    let mut denied = 0;
+    for deadline in (2_000..12_000).step_by(100) {
+        let system = paper(vec![receiver(1, 400_000, deadline, 1_000)]);
+        let task = TuningTask::new(&system, &platform, fewest(), &[]);
+        let layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
+        let mut window = periods(&task, &layout, 100, BandRule::Ignored);
+        keep_window(&task, &layout, 100, &mut window);
+        let tried = Cell::new(0);
+        let judge = |plan: &LimitPlan| {
+            tried.set(tried.get() + 1);
+            holds(&plan.apply(&system, &platform)).then_some(())
+        };
+        let found = first(&task, &layout, 100, BandRule::Ignored, None, judge);
+        if found.is_none() && window.len() > 50 {
+            denied += 1;
+            assert!(tried.get() < 25, "{} of {}", tried.get(), window.len());
+        }
+    }
+    assert!(denied > 0);
+}
+
 /// One task below sources that nothing else bounds.
 fn small() -> impl Strategy<Value = System> {
     let rates = prop_oneof![
@@ -258,6 +286,24 @@ fn small() -> impl Strategy<Value = System> {
             vec![receiver(1, deadline, deadline, wcet)],
         )
     })
+}
+
+/// The system with worst rates of so many times what is tolerated or expected.
+fn with_worst(mut system: System, times: Option<f64>) -> System {
+    for source in &mut system.sources {
+        let most = source.rates.tolerated.or(source.rates.expected).unwrap();
+        source.rates.worst = times.map(|times| crate::fixture::rate(most.hertz() * times));
+    }
+    system
+}
+
+/// The layout in which all share a timer, but for the first source if it is `apart`.
+fn sharing(task: &TuningTask, apart: bool) -> Layout {
+    let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
+    if apart && layout.len() > 1 {
+        layout[0] = task.tuned[0].ways[1];
+    }
+    layout
 }
 
 /// The scales that the search may choose, the largest first.
@@ -341,19 +387,10 @@ proptest! {
     /// one.
     #[test]
     fn what_holds_holds_with_bursts_alone_and_rates_alone(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
-        let mut system = system;
-        if let Some(times) = worst {
-            for source in &mut system.sources {
-                let most = source.rates.tolerated.or(source.rates.expected).unwrap();
-                source.rates.worst = Some(crate::fixture::rate(most.hertz() * times));
-            }
-        }
+        let system = with_worst(system, worst);
         let platform = atmega128();
         let task = TuningTask::new(&system, &platform, Options::default(), &[]);
-        let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
-        if apart && layout.len() > 1 {
-            layout[0] = task.tuned[0].ways[1];
-        }
+        let layout = sharing(&task, apart);
         for scale in [20, 60, 100] {
             for period in periods(&task, &layout, scale, BandRule::Ignored).into_iter().step_by(7) {
                 let Some(plan) = plan(&task, &layout, scale, period, BandRule::Ignored) else { continue };
@@ -361,6 +398,32 @@ proptest! {
                     prop_assert!(holds(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
                     prop_assert!(holds(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);
                     prop_assert!(holds(&ideal(&task, scale)), "{} {}", scale, period);
+                }
+            }
+        }
+    }
+
+    /// A part of a window is not left out if a plan in it holds.
+    #[test]
+    fn what_holds_is_not_refuted_with_the_periods_around_it(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
+        let system = with_worst(system, worst);
+        let platform = atmega128();
+        let task = TuningTask::new(&system, &platform, Options::default(), &[]);
+        let layout = sharing(&task, apart);
+        for scale in [20, 60, 100] {
+            let plan = |period: u64| plan(&task, &layout, scale, period, BandRule::Ignored);
+            let plans = periods(&task, &layout, scale, BandRule::Ignored).into_iter();
+            let plans: Vec<LimitPlan> = plans.filter_map(plan).collect();
+            for plans in plans.chunk_by(is_alike) {
+                for (index, plan) in plans.iter().enumerate().step_by(7) {
+                    if !holds(&plan.apply(&system, &platform)) {
+                        continue;
+                    }
+                    for reach in [1, 5, 40] {
+                        let longest = &plans[index.saturating_sub(reach)];
+                        let shortest = &plans[(index + reach).min(plans.len() - 1)];
+                        prop_assert!(!is_refuted(&task, longest, shortest), "{:?} {:?}", longest, shortest);
+                    }
                 }
             }
         }

@@ -58,12 +58,19 @@ pub fn first<T>(
 }
 
 /// Leaves the periods of the window.
-fn keep_window(task: &TuningTask, layout: &Layout, scale: Percent, periods: &mut Vec<u64>) {
+pub(crate) fn keep_window(
+    task: &TuningTask,
+    layout: &Layout,
+    scale: Percent,
+    periods: &mut Vec<u64>,
+) {
     let is_long = |period: u64| !is_in_time(task, &bursts_alone(task, layout, scale, period));
     let is_not_short = |period: u64| is_in_time(task, &rates_alone(task, layout, scale, period));
     // Most windows are empty, which the ends show.
     let is_empty = periods.last().is_none_or(|&shortest| is_long(shortest))
-        || periods.first().is_none_or(|&longest| !is_not_short(longest));
+        || periods
+            .first()
+            .is_none_or(|&longest| !is_not_short(longest));
     if is_empty {
         periods.clear();
     }
@@ -83,7 +90,7 @@ pub(crate) fn may_hold(task: &TuningTask, layout: &Layout, scale: Percent) -> bo
 }
 
 /// Do the plans differ only in the period of the shared timer, in whole ticks, and in the bursts?
-fn is_alike(a: &LimitPlan, b: &LimitPlan) -> bool {
+pub(crate) fn is_alike(a: &LimitPlan, b: &LimitPlan) -> bool {
     let timer = |plan: &LimitPlan| {
         let setting = plan.shared.map(|of| of.setting);
         setting.map(|of| (of.channel, of.interval.tick))
@@ -116,21 +123,24 @@ fn first_of<T>(
 
 /// Is it known that no plan from `longest` to `shortest` keeps the deadlines, since not even the
 /// bursts of the shortest period do as rarely as the longest lets them through?
-fn is_refuted(task: &TuningTask, longest: &LimitPlan, shortest: &LimitPlan) -> bool {
+pub(crate) fn is_refuted(task: &TuningTask, longest: &LimitPlan, shortest: &LimitPlan) -> bool {
     if longest == shortest {
         return false;
     }
     let clock = task.system.cpu.clock_hz;
     let period = |plan: &LimitPlan| plan.shared.map_or(0, |of| of.setting.interval.cycles());
     // A source that is too slow for its limit is not bounded by it, but by its own rate.
-    let is_held = longest.choices.iter().all(|&(source, choice)| match choice {
-        Choice::Shared { burst } => {
-            let of = task.system.sources.get(source);
-            let apart = of.and_then(|of| request_interarrival(of, clock));
-            apart.is_none_or(|apart| apart.saturating_mul(burst.into()) < period(shortest))
-        }
-        _ => true,
-    });
+    let is_held = longest
+        .choices
+        .iter()
+        .all(|&(source, choice)| match choice {
+            Choice::Shared { burst } => {
+                let of = task.system.sources.get(source);
+                let apart = of.and_then(|of| request_interarrival(of, clock));
+                apart.is_none_or(|apart| apart.saturating_mul(burst.into()) < period(shortest))
+            }
+            _ => true,
+        });
     let less = LimitPlan {
         shared: longest.shared,
         choices: shortest.choices.clone(),

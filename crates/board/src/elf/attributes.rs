@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The attributes by which a compiler notes for what it has compiled a file: sections that Arm's ABI
-//! has introduced and RISC-V's has taken over.
+//! The attributes by which a compiler notes for what it has compiled a file: sections that Arm's
+//! ABI has introduced and RISC-V's has taken over.
 use object::Endianness;
 use object::read::elf::{ElfFile32, SectionHeader as _};
 

@@ -47,7 +47,8 @@ pub(super) struct ObservationFile {
 /// Fails if the file cannot be read or has no observations.
 pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
-    let text = input::read(path).map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
+    let text = input::read(path)
+        .map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
     let run: RunRecord = serde_json::from_slice(&text).map_err(|error| {
         miette!(
             help = HELP,

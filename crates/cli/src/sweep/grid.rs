@@ -65,12 +65,7 @@ impl Grid {
     ///
     /// # Errors
     /// Fails if a parameter does not exist or is given twice.
-    pub fn new(
-        name: &str,
-        text: &str,
-        how: &How,
-        vary: Vec<Vary>,
-    ) -> miette::Result<Self> {
+    pub fn new(name: &str, text: &str, how: &How, vary: Vec<Vary>) -> miette::Result<Self> {
         let mut rows = 1_u64;
         for (place, of) in vary.iter().enumerate() {
             if vary[..place].iter().any(|other| other.key == of.key) {
@@ -165,7 +160,10 @@ impl Grid {
     /// Values of a combination.
     pub fn values(&self, row: u64) -> impl Iterator<Item = String> {
         let choice = self.choice(row);
-        self.chosen(&choice).map(|(_, value)| value).collect::<Vec<_>>().into_iter()
+        self.chosen(&choice)
+            .map(|(_, value)| value)
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 
     /// The parameters of a combination, each with its value.
@@ -291,7 +289,8 @@ mod tests {
             for place in 0..3 {
                 let mut prepared: Vec<u64> = grid.indices(place, &(begin..end)).collect();
                 prepared.sort_unstable();
-                let mut needed: Vec<u64> = (begin..end).map(|row| grid.choice(row)[place]).collect();
+                let mut needed: Vec<u64> =
+                    (begin..end).map(|row| grid.choice(row)[place]).collect();
                 needed.sort_unstable();
                 needed.dedup();
                 assert_eq!(prepared, needed, "{begin}..{end} {place}");

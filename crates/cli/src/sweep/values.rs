@@ -265,7 +265,9 @@ mod tests {
             ("\"a,b\",c", &["\"a,b\"", "c"]),
         ] {
             let values = Values::read(text).unwrap();
-            let all: Vec<String> = (0..values.count()).filter_map(|of| values.get(of)).collect();
+            let all: Vec<String> = (0..values.count())
+                .filter_map(|of| values.get(of))
+                .collect();
             assert_eq!(all, expected, "{text}");
             assert_eq!(values.get(values.count()), None);
         }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::terminal::{Outcome, is_coloured, print, print_json};
-use weir_report::{
-    Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all,
-};
+use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all};
 
 use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
 
