@@ -130,7 +130,10 @@ impl Grid {
         let stride: u64 = counts().skip(place + 1).product();
         let count = counts().nth(place).unwrap_or(1);
         let (begin, end) = (rows.start / stride, rows.end.div_ceil(stride));
-        let some = end.saturating_sub(begin).min(count);
+        let some = match rows.is_empty() {
+            true => 0,
+            false => (end - begin).min(count),
+        };
         (0..some).map(move |more| (begin % count + more) % count)
     }
 
