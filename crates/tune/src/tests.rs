@@ -2,8 +2,6 @@
 //! The promises of the search: its result keeps the deadlines and lies in the bands, and on systems
 //! that are small enough to try everything nothing better exists.
 
-use std::cell::Cell;
-
 use proptest::prelude::*;
 use weir_analysis::holds;
 use weir_model::{Interval, Policy, System, Timing};
@@ -17,7 +15,7 @@ use crate::platform::Platform;
 use crate::search::{TuningSolution, alternatives, is_feasible, search};
 use crate::session::MOST_ROUNDS;
 use crate::task::{Aim, Options, TuningTask};
-use crate::window::{bursts_alone, first, ideal, is_alike, is_refuted, keep_window, rates_alone};
+use crate::window::{bursts_alone, ideal, is_alike, is_refuted, rates_alone};
 
 fn tuned<'a>(
     system: &'a System,
@@ -234,32 +232,6 @@ fn interrupts_may_be_given_a_longest_delay_in_place_of_deadlines() {
     let (free, bounded) = (free.unwrap().measure, bounded.unwrap().measure);
     assert!(free.longest_delay > Some(8_000) && bounded.longest_delay <= Some(8_000));
     assert!(free.timer_rate_hz < bounded.timer_rate_hz);
-}
-
-/// What takes long is to show that there are none: a window in which nothing holds is not searched
-/// period by period.
-#[test]
-fn a_window_is_denied_by_few_analyses() {
-    let platform = atmega128();
-    let mut denied = 0;
-    for deadline in (2_000..12_000).step_by(100) {
-        let system = paper(vec![receiver(1, 400_000, deadline, 1_000)]);
-        let task = TuningTask::new(&system, &platform, fewest(), &[]);
-        let layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
-        let mut window = periods(&task, &layout, 100, BandRule::Ignored);
-        keep_window(&task, &layout, 100, &mut window);
-        let tried = Cell::new(0);
-        let judge = |plan: &LimitPlan| {
-            tried.set(tried.get() + 1);
-            holds(&plan.apply(&system, &platform)).then_some(())
-        };
-        let found = first(&task, &layout, 100, BandRule::Ignored, None, judge);
-        if found.is_none() && window.len() > 50 {
-            denied += 1;
-            assert!(tried.get() < 25, "{} of {}", tried.get(), window.len());
-        }
-    }
-    assert!(denied > 0);
 }
 
 /// One task below sources that nothing else bounds.

@@ -58,12 +58,7 @@ pub fn first<T>(
 }
 
 /// Leaves the periods of the window.
-pub(crate) fn keep_window(
-    task: &TuningTask,
-    layout: &Layout,
-    scale: Percent,
-    periods: &mut Vec<u64>,
-) {
+fn keep_window(task: &TuningTask, layout: &Layout, scale: Percent, periods: &mut Vec<u64>) {
     let is_long = |period: u64| !is_in_time(task, &bursts_alone(task, layout, scale, period));
     let is_not_short = |period: u64| is_in_time(task, &rates_alone(task, layout, scale, period));
     // Most windows are empty, which the ends show.
