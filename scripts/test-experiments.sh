@@ -26,16 +26,7 @@ else
     echo "skipped: claims and costs of the atmega128; this is avr-gcc $compiler, and boards/atmega128/costs.toml has no column for it"
 fi
 
-passed=0
-failed=0
-verdict() {
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $2" >&2
-    fi
-}
+. scripts/verdict.sh
 
 for file in experiments/*/*.toml; do
     ! grep -qE '^(board = "soc"|kind = "(area|linux|node)"|# In make bench only\.)' "$file" || continue
@@ -53,5 +44,4 @@ if [ -n "$is_stated" ]; then
     verdict $code "boards/atmega128/costs.toml is not what is measured: weir reproduce regehr2005/table2 writes it anew"
 fi
 
-echo "experiments: $passed passed, $failed failed"
-[ $failed = 0 ]
+verdicts experiments

@@ -29,17 +29,8 @@ cargo build --locked -p weir-cli -p weir-lab
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$PWD/$target ;; esac
 
-passed=0
-failed=0
+. scripts/verdict.sh
 skipped=0
-verdict() {
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $2" >&2
-    fi
-}
 
 # Checks that the kernels of an experiment are there, or can be downloaded.
 has_kernels() {
@@ -75,5 +66,4 @@ if [ $# = 0 ]; then
     verdict $code 'a card that steers'
 fi
 
-echo "guest: $passed passed, $failed failed, $skipped skipped"
-[ $failed = 0 ]
+verdicts guest ", $skipped skipped"

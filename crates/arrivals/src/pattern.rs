@@ -187,50 +187,6 @@ impl Pattern {
         )
     }
 
-    /// Arrivals per second in the long run at a clock of `clock_hz`; for a level, its periods. For
-    /// a recording, those between its first and its last arrival, unless all come in one cycle.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate to 16 digits")]
-    pub fn mean_rate(&self, clock_hz: u64) -> Option<Rate> {
-        let clock = clock_hz as f64;
-        let hertz = match self {
-            Self::Periodic { rate_hz, .. } | Self::Poisson { rate_hz, .. } => *rate_hz,
-            Self::Pairs { period_cycles, .. } => 2.0 * clock / *period_cycles as f64,
-            Self::Bursts {
-                count,
-                period_cycles,
-                ..
-            } => f64::from(*count) * clock / *period_cycles as f64,
-            Self::Uniform {
-                min_cycles,
-                max_cycles,
-                ..
-            } => 2.0 * clock / (*min_cycles as f64 + *max_cycles as f64),
-            Self::Level {
-                low_cycles,
-                high_cycles,
-            } => clock / (*low_cycles as f64 + *high_cycles as f64),
-            Self::Mmpp {
-                rate_hz,
-                burst,
-                gap_cycles,
-                idle_hz,
-                ..
-            } => {
-                let (burst, pause) = (f64::from(*burst), *gap_cycles as f64 / clock);
-                (burst + idle_hz.unwrap_or(0.0) * pause) / (burst / rate_hz + pause)
-            }
-            Self::Trace { times, .. } => {
-                let length = times.last()?.checked_sub(*times.first()?)?;
-                (times.len() - 1) as f64 * clock / length as f64
-            }
-            Self::File(recording) => {
-                (recording.count() - 1) as f64 * clock / recording.length() as f64
-            }
-        };
-        Rate::from_hertz(hertz).ok()
-    }
-
     /// Can the pattern be run? Rates and periods are above zero, bursts shorter than their period,
     /// and a trace is in order.
     ///

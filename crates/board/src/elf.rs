@@ -8,6 +8,7 @@ use object::elf;
 use object::read::elf::{ElfFile32, FileHeader, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+mod attributes;
 mod avr;
 mod cortex;
 mod riscv;

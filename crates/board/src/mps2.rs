@@ -13,7 +13,7 @@ mod qemu;
 mod session;
 
 pub use qemu::{Qemu, QemuError};
-pub(crate) use session::run;
+pub(crate) use session::{checked, run};
 
 /// The board, as `boards/mps2-an385/board.toml` describes it.
 pub(crate) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {

@@ -26,6 +26,17 @@ pub enum Target {
 }
 
 impl Target {
+    /// The target of `board` by the names of its programs, which may not be there: enough for
+    /// [`check`](fn@check).
+    #[must_use]
+    pub fn unfound(board: EmulatedBoard) -> Self {
+        match board {
+            EmulatedBoard::Atmega128 => Self::Atmega128,
+            EmulatedBoard::Soc => Self::Soc(Simulator::at("weir-soc")),
+            EmulatedBoard::Mps2An385 => Self::Mps2An385(Qemu::unfound()),
+        }
+    }
+
     /// The board of this target.
     #[must_use]
     pub fn board(&self) -> EmulatedBoard {
@@ -267,6 +278,20 @@ pub enum RunError {
         /// A remedy.
         help: String,
     },
+}
+
+/// Checks what can be checked before the programs of the target are there: the specification, and
+/// the firmware of a target that is another program.
+///
+/// # Errors
+/// The same as those of [`run`], apart from what the firmware does.
+pub fn check(spec: &RunSpec) -> Result<(), RunError> {
+    check::check(spec)?;
+    match &spec.target {
+        Target::Atmega128 => Ok(()),
+        Target::Soc(_) => crate::soc::checked(spec).map(drop),
+        Target::Mps2An385(_) => crate::mps2::checked(spec).map(drop),
+    }
 }
 
 /// Runs one firmware. The result is deterministic; several runs may be in parallel.

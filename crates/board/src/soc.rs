@@ -10,7 +10,7 @@ mod moves;
 mod session;
 mod simulator;
 
-pub(crate) use session::run;
+pub(crate) use session::{checked, run};
 pub use simulator::{Simulator, SimulatorError};
 
 /// The board, as `boards/soc/board.toml` describes it.

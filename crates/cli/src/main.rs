@@ -7,6 +7,7 @@ mod check;
 mod compiler;
 mod delegate;
 mod generate;
+mod input;
 mod output;
 mod simulate;
 mod sweep;
@@ -19,7 +20,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic;
 use weir_report::terminal::exit_code;
+use weir_report::{arguments, arguments_from, clean_up_when_interrupted};
 
 use delegate::{ForwardedArgs, LAB, LINUX};
 
@@ -66,7 +69,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    execute(Cli::parse().command)
+    let command = arguments::<Cli>().command;
+    match clean_up_when_interrupted().into_diagnostic() {
+        Ok(()) => execute(command),
+        Err(error) => exit_code(Err(error)),
+    }
 }
 
 fn execute(command: Command) -> ExitCode {
@@ -83,7 +90,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Help { command } => {
             let words = [OsString::from("weir")].into_iter().chain(command);
             let words = words.chain([OsString::from("--help")]);
-            return execute(Cli::parse_from(words).command);
+            return execute(arguments_from::<Cli>(words).command);
         }
     };
     exit_code(outcome)
@@ -91,24 +98,8 @@ fn execute(command: Command) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-    use weir_report::terminal::broken_by_hand;
-
     #[test]
     fn the_commands_are_well_formed() {
-        super::Cli::command().debug_assert();
-    }
-
-    /// A paragraph of help is one line, which the terminal breaks.
-    #[test]
-    fn no_help_is_broken_by_hand() {
-        let all = super::Cli::command();
-        for command in all.get_subcommands().chain([&all]) {
-            let texts = [command.get_after_help(), command.get_after_long_help()];
-            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
-            for help in texts.into_iter().chain(arguments).flatten() {
-                assert_eq!(broken_by_hand(&help.to_string()), None);
-            }
-        }
+        assert_eq!(weir_report::faults::<super::Cli>(), Vec::<String>::new());
     }
 }

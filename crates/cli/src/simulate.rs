@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use miette::IntoDiagnostic;
 use weir_report::terminal::{Outcome, print_answer};
-use weir_report::{FileMark, Outputs, Place, WriteError, clean_up_when_interrupted};
+use weir_report::{FileMark, Outputs, Place, WriteError};
 use weir_sim::trace;
 
 use self::answer::{Answer, RunAnswer, Runs};
@@ -90,7 +90,6 @@ cannot be used; then no file has changed. docs/simulate.md says what is simulate
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let (options, feeds) = arguments.how.options(&system)?;
-    clean_up_when_interrupted().into_diagnostic()?;
     // Open the output files first, so that an error is reported before the simulation.
     let mut outputs = Outputs::new(arguments.force);
     outputs.reads(&arguments.system);

@@ -76,7 +76,7 @@ The exit code is 0 if the table is written, and 2 if it cannot be. docs/sweep.md
 fn seeds(text: &str) -> Result<Vary, String> {
     Ok(Vary {
         key: "seed".to_owned(),
-        values: values::values(text)?,
+        values: values::Values::read(text)?,
     })
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         .wrap_err_with(|| format!("cannot read {name}"))?;
     let vary = arguments.vary.iter().chain(&arguments.seeds);
     let vary = vary.cloned().collect();
-    let grid = Grid::new(&name, &text, &system, &arguments.how, vary)?;
+    let grid = Grid::new(&name, &text, &arguments.how, vary)?;
     let (begin, end) = arguments.shard.rows(grid.rows());
     let columns = row::columns(&grid, &system);
     let header = match arguments.shard.index {
@@ -137,7 +137,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let identity = identity(&grid, arguments.shard);
     let mut outputs = Outputs::new(arguments.force);
     outputs.reads(&arguments.system);
-    grid.files().iter().for_each(|file| outputs.reads(file));
+    let files = grid.files(&system, &(begin..end))?;
+    files.iter().for_each(|file| outputs.reads(file));
     let is_table = |start: &[u8]| row::is_table(start, &grid, (begin, end), header.is_empty());
     let mark = FileMark::Told(&is_table);
     let (mut partial, lines) = Partial::open(&mut outputs, &arguments.out, mark, &identity)?;
@@ -151,7 +152,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.into_diagnostic()?;
     let chunk = CHUNK * pool.current_num_threads() as u64;
-    let patience = Patience::new(end - first);
+    let patience = Patience::with_lines(end - first, true);
     patience.begins("combinations");
     let mut failed = 0;
     let mut next = first;

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     /// How much more than it is asked for a limit may let through
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = share)]
     over_admission: f64,
 
     /// The rate of the shared timer, in place of one that is chosen
@@ -150,7 +150,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     };
     let copy = place(&arguments.output, FileMark::Sealed)?;
     let picture = place(&arguments.plot, FileMark::PICTURE)?;
-    let patience = Patience::new(PARTS);
+    let patience = Patience::with_lines(PARTS, !arguments.json);
     patience.begins("limits and shared timers");
     let so_far = AtomicUsize::new(0);
     let tuned = session.tune(&|done, all| {
@@ -165,7 +165,10 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         drop(patience);
         let told = conflict::tell(&session, &conflict);
         let answer = json::conflict(&session, &conflict, &told);
-        print_answer(&answer, arguments.json, || told)?;
+        print_answer(&answer, arguments.json, || {
+            let lines: Vec<String> = told.iter().map(|line| text::wrapped(line)).collect();
+            lines.join("\n")
+        })?;
         return Ok(Outcome::Bad);
     };
     drop(patience);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir verify`: checks a certificate of `weir check --json`.
 use std::cell::OnceCell;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
-use miette::{IntoDiagnostic, WrapErr, miette};
+use miette::{IntoDiagnostic, WrapErr};
 use serde::Serialize;
 use serde_json::Value;
 use weir_analysis::certificate;
@@ -15,6 +13,7 @@ use weir_report::terminal::{Outcome, print_answer, wrapped};
 use weir_verify::{Rejection, Report};
 
 use crate::check;
+use crate::input;
 use crate::words::{list, plural};
 
 /// Check a certificate of `weir check --json` without believing the analysis
@@ -45,9 +44,6 @@ it may be about another system. What `weir check --json` prints around the certi
 against it and against the file; what was observed follows from neither, and makes the exit code 3. \
 docs/certificate.md tells what is checked.";
 
-/// Largest certificate that is read, in bytes.
-const MOST_BYTES: u64 = 256 << 20;
-
 /// Most rejections that are printed; the JSON has all.
 const MOST_SHOWN: usize = 10;
 
@@ -71,7 +67,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         Some("-") => "standard input".to_owned(),
         _ => arguments.certificate.display().to_string(),
     };
-    let text = read(&arguments.certificate).wrap_err_with(|| format!("cannot read {name}"))?;
+    let text =
+        input::read(&arguments.certificate).wrap_err_with(|| format!("cannot read {name}"))?;
     let named = arguments.system.as_deref().map(NamedSystem::new);
     let named = named.transpose()?;
     let report = judge(&text, named.as_ref())
@@ -139,24 +136,6 @@ fn judge(text: &[u8], named: Option<&NamedSystem>) -> miette::Result<Report> {
         report.unchecked.retain(|key| key == OBSERVED);
     }
     Ok(report)
-}
-
-fn read(path: &Path) -> miette::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    let from: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(path).into_diagnostic()?)
-    };
-    // Read one byte more than is allowed, to distinguish a file that is too large from one that
-    // just fits.
-    from.take(MOST_BYTES + 1)
-        .read_to_end(&mut text)
-        .into_diagnostic()?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(miette!("it is larger than {} MiB", MOST_BYTES >> 20));
-    }
-    Ok(text)
 }
 
 /// The first statement of the certificate about the system that the file at `path` contradicts.

@@ -348,3 +348,26 @@ fn a_table_that_cannot_be_written_is_said() {
         assert!(printed.err.contains("cannot write"), "{}", printed.err);
     }
 }
+
+/// A part is prepared for its own rows: the others may be a million millions.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_part_needs_no_memory_for_the_rows_of_others() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("out.csv");
+    let printed = run(assert_cmd::Command::new("sh")
+        .args(["-c", "ulimit -d 65536 && exec \"$0\" \"$@\""])
+        .arg(env!("CARGO_BIN_EXE_weir"))
+        .arg("sweep")
+        .arg(example())
+        .args([
+            "--vary",
+            "seed=1..1000000",
+            "--vary",
+            "duration=1us..1s:1us",
+        ])
+        .args(["--shard", "7/4000000000", "--jobs", "1", "--out"])
+        .arg(&out));
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    assert_eq!(printed.out, format!("250 rows are in {}\n", out.display()));
+}

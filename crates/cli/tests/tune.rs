@@ -388,6 +388,32 @@ fn what_cannot_hold_together_is_told() {
     assert_eq!(found["conflict"][0]["deadline"], "work");
 }
 
+/// Where text is broken is a matter of the terminal, not of data.
+#[test]
+fn no_text_of_the_json_is_broken_into_lines() {
+    fn texts(value: &Value) -> Vec<&str> {
+        match value {
+            Value::String(text) => vec![text],
+            Value::Array(all) => all.iter().flat_map(texts).collect(),
+            Value::Object(all) => all.values().flat_map(texts).collect(),
+            _ => Vec::new(),
+        }
+    }
+    let impossible = NODE
+        .replace("deadline = \"20ms\"", "deadline = \"7ms\"")
+        .replace("324Hz", "6kHz");
+    for (text, code) in [(NODE, 0), (&impossible, 1)] {
+        let printed = Case::new(text).tune(&["--json"]);
+        assert_eq!(printed.code, Some(code), "{}", printed.err);
+        let answer = json(&printed);
+        let all = texts(&answer);
+        assert!(all.len() > 3, "{all:?}");
+        for text in all {
+            assert!(!text.contains('\n'), "{text:?}");
+        }
+    }
+}
+
 #[test]
 fn a_timer_rate_that_gives_too_much_is_told() {
     let printed = Case::new(NODE).tune(&["--timer-rate", "10kHz"]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The commands of `weir-lab`.
 use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic as _;
+use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
 pub mod reproduce;
@@ -26,6 +28,7 @@ impl Cli {
     /// # Errors
     /// Bad input, or a missing tool or file: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
+        clean_up_when_interrupted().into_diagnostic()?;
         match self.command {
             Command::Run(arguments) => run::execute(&arguments).map(|()| Outcome::Good),
             Command::Reproduce(arguments) => reproduce::execute(&arguments),
@@ -35,24 +38,8 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-    use weir_report::terminal::broken_by_hand;
-
     #[test]
     fn the_commands_are_well_formed() {
-        super::Cli::command().debug_assert();
-    }
-
-    /// A paragraph of help is one line, which the terminal breaks.
-    #[test]
-    fn no_help_is_broken_by_hand() {
-        let all = super::Cli::command();
-        for command in all.get_subcommands().chain([&all]) {
-            let texts = [command.get_after_help(), command.get_after_long_help()];
-            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
-            for help in texts.into_iter().chain(arguments).flatten() {
-                assert_eq!(broken_by_hand(&help.to_string()), None);
-            }
-        }
+        assert_eq!(weir_report::faults::<super::Cli>(), Vec::<String>::new());
     }
 }

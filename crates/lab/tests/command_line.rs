@@ -297,3 +297,35 @@ fn help_names_the_examples() {
         "{shown}"
     );
 }
+
+/// Nobody waits minutes for a simulator to be built to hear that a file is missing.
+#[test]
+fn inputs_are_checked_before_a_simulator_is_found_or_built() {
+    for (arguments, says) in [
+        (&["--board", "soc"][..], "cannot read missing.elf"),
+        (&["--board", "mps2-an385"], "cannot read missing.elf"),
+        (
+            &["--board", "soc", "--flood=INT0=1kHz", "--flood=INT0=2kHz"],
+            "INT0 has two floods",
+        ),
+        (
+            &["--board", "mps2-an385", "--clock", "1MHz"],
+            "has a clock of 125 MHz",
+        ),
+    ] {
+        // Where no simulator is found, nor anything to build one with.
+        let output = Command::cargo_bin("weir-lab")
+            .unwrap()
+            .args(["run", "missing.elf"])
+            .args(arguments)
+            .current_dir("/")
+            .env("PATH", "")
+            .env_remove("WEIR_SOC")
+            .env_remove("WEIR_PEER")
+            .output()
+            .unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {message}");
+        assert!(message.contains(says), "{arguments:?} {message}");
+    }
+}

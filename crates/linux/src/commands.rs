@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use miette::IntoDiagnostic as _;
 use weir_model::LinuxMode;
+use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
 use crate::machine::{Capability, Lacks, Machine, listed};
@@ -53,6 +54,10 @@ impl Cli {
     /// # Errors
     /// Fails on bad input, or if something that the command needs is missing: exit code 2.
     pub fn execute(self) -> miette::Result<Outcome> {
+        // The others write no file that must be whole, and `run` hears signals by itself.
+        if matches!(self.command, Command::Inspect(_) | Command::Install(_)) {
+            clean_up_when_interrupted().into_diagnostic()?;
+        }
         match self.command {
             Command::Inspect(arguments) => inspect::execute(&arguments),
             Command::Install(arguments) => install::execute(&arguments),
@@ -155,24 +160,8 @@ fn end_of(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-    use weir_report::terminal::broken_by_hand;
-
     #[test]
     fn the_commands_are_well_formed() {
-        super::Cli::command().debug_assert();
-    }
-
-    /// A paragraph of help is one line, which the terminal breaks.
-    #[test]
-    fn no_help_is_broken_by_hand() {
-        let all = super::Cli::command();
-        for command in all.get_subcommands().chain([&all]) {
-            let texts = [command.get_after_help(), command.get_after_long_help()];
-            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
-            for help in texts.into_iter().chain(arguments).flatten() {
-                assert_eq!(broken_by_hand(&help.to_string()), None);
-            }
-        }
+        assert_eq!(weir_report::faults::<super::Cli>(), Vec::<String>::new());
     }
 }

@@ -2,9 +2,8 @@
 //! `weir-linux`, which `weir linux` starts.
 use std::process::ExitCode;
 
-use clap::Parser;
 use weir_linux::commands::Cli;
 
 fn main() -> ExitCode {
-    weir_report::terminal::exit_code(Cli::parse().execute())
+    weir_report::terminal::exit_code(weir_report::arguments::<Cli>().execute())
 }

@@ -64,24 +64,8 @@ fn shown(nanoseconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-    use weir_report::terminal::broken_by_hand;
-
     #[test]
     fn the_commands_are_well_formed() {
-        super::Cli::command().debug_assert();
-    }
-
-    /// A paragraph of help is one line, which the terminal breaks.
-    #[test]
-    fn no_help_is_broken_by_hand() {
-        let all = super::Cli::command();
-        for command in all.get_subcommands().chain([&all]) {
-            let texts = [command.get_after_help(), command.get_after_long_help()];
-            let arguments = command.get_arguments().map(clap::Arg::get_long_help);
-            for help in texts.into_iter().chain(arguments).flatten() {
-                assert_eq!(broken_by_hand(&help.to_string()), None);
-            }
-        }
+        assert_eq!(weir_report::faults::<super::Cli>(), Vec::<String>::new());
     }
 }

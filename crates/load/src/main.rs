@@ -2,9 +2,8 @@
 //! `weir-load`: real packets and real jobs for tests and experiments.
 use std::process::ExitCode;
 
-use clap::Parser;
 use weir_load::commands::Cli;
 
 fn main() -> ExitCode {
-    weir_report::terminal::exit_code(Cli::parse().execute())
+    weir_report::terminal::exit_code(weir_report::arguments::<Cli>().execute())
 }

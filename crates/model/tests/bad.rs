@@ -139,6 +139,34 @@ mod keys {
         );
     }
 
+    /// A key that is offered is not refused when it is written.
+    #[test]
+    fn that_are_unknown_of_a_limit_are_answered_with_those_of_its_place() {
+        for (place, others) in [
+            ("", &["`trigger`"][..]),
+            ("place = \"software\", ", &["`trigger`"]),
+            (
+                "place = \"hardware\", ",
+                &["`timing`", "`timer`", "`prescaler`"],
+            ),
+        ] {
+            let limit =
+                format!("limit = {{ «polcy» = 1, {place}policy = \"strict\", rate = \"1kHz\" }}");
+            let (text, _) = unmarked(&source(&limit));
+            let error = refused(&text);
+            let mut problems = error.problems().iter();
+            let problem = problems
+                .find(|of| of.message().contains("`polcy`"))
+                .unwrap();
+            let advice = problem.advice().unwrap();
+            assert!(
+                advice.contains("`rate`") && advice.contains("`burst`"),
+                "{advice}"
+            );
+            assert!(others.iter().all(|key| !advice.contains(key)), "{advice}");
+        }
+    }
+
     #[test]
     fn that_are_missing() {
         says("«schema = 1»", "the key `cpu` is missing", "add it: cpu =");

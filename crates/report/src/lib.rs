@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shows results: claims as a table, everything as JSON, curves as SVG. Writes them so that a file
-//! is either the old one or the new one, whatever happens in between. Prints text and sets a
-//! program's exit code.
+//! is either the old one or the new one, whatever happens in between. Reads a program's command
+//! line, prints its text and sets its exit code.
 //!
 //! This crate knows nothing of interrupts, boards or experiments.
+mod arguments;
 mod claim;
 mod files;
 mod grid;
@@ -17,6 +18,7 @@ mod table;
 mod temporary;
 pub mod terminal;
 
+pub use arguments::{arguments, arguments_from, faults};
 pub use claim::{Claim, ClaimVerdict, Goal};
 pub use files::{Place, UnfinishedFile, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};

@@ -6,10 +6,11 @@
 //! sets in linear programs", ORSA Journal on Computing 3, 1991): drop one demand after the other,
 //! and leave it out for good if the rest is still infeasible.
 
-use weir_model::{Interval, Place, Policy, Source, System};
+use weir_model::{Place, Policy, Source, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
 use crate::task::{Options, TuningTask};
+use crate::window::evenly;
 
 /// A demand on a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,13 +58,14 @@ pub enum Remedy {
     OverAdmission(f64),
 }
 
-/// Are there limits if the source with this index expects so many hertz?
-pub type Expecting<'a> = &'a dyn Fn(usize, f64) -> bool;
+/// Are there limits for the file with this change? It is asked of changes that the reader of the
+/// file may refuse.
+pub type Trial<'a> = &'a dyn Fn(Remedy) -> bool;
 
 /// The demands of an infeasible task that fail together. `keep` is the argument with which the task
 /// was made ([`TuningTask::new`]).
 #[must_use]
-pub fn explain(task: &TuningTask, keep: &[usize], expecting: Expecting) -> Conflict {
+pub fn explain(task: &TuningTask, keep: &[usize], is_enough: Trial) -> Conflict {
     let system = task.system;
     let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let mut demands: Vec<Demand> = deadlines(system);
@@ -76,7 +78,7 @@ pub fn explain(task: &TuningTask, keep: &[usize], expecting: Expecting) -> Confl
         return Conflict {
             demands: Vec::new(),
             for_want_of_timers: false,
-            remedies: remedies(task, &[], keep, expecting),
+            remedies: remedies(task, &[], keep, is_enough),
         };
     }
     // Demands that are tried first are the likeliest to be dropped, so the rarest causes come
@@ -95,7 +97,7 @@ pub fn explain(task: &TuningTask, keep: &[usize], expecting: Expecting) -> Confl
     let (relaxed, keep) = relaxed(system, &demands, &tuned, keep);
     Conflict {
         for_want_of_timers: is_conceivable(&task.with(&relaxed, &keep)),
-        remedies: remedies(task, &demands, stays, expecting),
+        remedies: remedies(task, &demands, stays, is_enough),
         demands,
     }
 }
@@ -117,7 +119,7 @@ fn remedies(
     task: &TuningTask,
     demands: &[Demand],
     keep: &[usize],
-    expecting: Expecting,
+    is_enough: Trial,
 ) -> Vec<Remedy> {
     let options = &task.options;
     let clock = task.system.cpu.clock_hz;
@@ -164,7 +166,11 @@ fn remedies(
                 .sources
                 .get(source)
                 .and_then(|of| of.rates.expected)
-                .and_then(|stated| most_below(stated.hertz(), |hertz| expecting(source, hertz)))
+                .and_then(|stated| {
+                    most_below(stated.hertz(), |hertz| {
+                        is_enough(Remedy::Expected(source, hertz))
+                    })
+                })
                 .map(|hertz| Remedy::Expected(source, hertz)),
         };
         found.extend(remedy);
@@ -196,7 +202,7 @@ fn remedies(
         });
         found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
     }
-    found.extend(in_hardware(task, demands, keep));
+    found.extend(in_hardware(task, demands, is_enough));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
         let over_admission = least_over_admission(options.over_admission, |over_admission| {
             with_options(Options {
@@ -250,19 +256,10 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
 
 /// Limits in hardware, one at a time: of sources whose rates are demanded, and of those that state
 /// a rate and have no limit, since no timer can limit them or the file says so.
-fn in_hardware(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Remedy> {
+fn in_hardware(task: &TuningTask, demands: &[Demand], is_enough: Trial) -> Vec<Remedy> {
     if task.options.timer_rate.is_some() {
         return Vec::new();
     }
-    let is_enough = |source: usize| {
-        let mut system = task.system.clone();
-        if let Some(of) = system.sources.get_mut(source) {
-            limit_in_hardware(of, 1);
-        }
-        let keep: Vec<usize> = keep.iter().copied().filter(|&of| of != source).collect();
-        let options = task.options.clone();
-        is_feasible(&TuningTask::new(&system, task.platform, options, &keep))
-    };
     let sources = task.system.sources.iter().enumerate();
     let unlimited = |of: &Source| {
         of.limit.policy == Policy::Off
@@ -273,8 +270,8 @@ fn in_hardware(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Rem
             of.limit.place != Place::Hardware
                 && (demands.contains(&Demand::Rate(source)) || unlimited(of))
         })
-        .filter(|&(source, _)| is_enough(source))
         .map(|(source, _)| Remedy::InHardware(source))
+        .filter(|&remedy| is_enough(remedy))
         .collect()
 }
 
@@ -358,15 +355,6 @@ fn deadlines(system: &System) -> Vec<Demand> {
         .collect()
 }
 
-/// Limits a source in hardware to one request per `interval` cycles.
-fn limit_in_hardware(source: &mut Source, interval: u64) {
-    source.limit.policy = Policy::Strict;
-    source.limit.place = Place::Hardware;
-    source.limit.interval = Interval::of_cycles(interval);
-    source.limit.expiry = None;
-    source.limit.silicon = None;
-}
-
 /// The system with only `demands`, and the sources that are then not tuned. A source whose rate is
 /// not demanded does not interrupt.
 fn relaxed(
@@ -387,7 +375,8 @@ fn relaxed(
             source.deadline = None;
         }
         if tuned.contains(&index) && !demands.contains(&Demand::Rate(index)) {
-            limit_in_hardware(source, NEVER);
+            evenly(source, NEVER);
+            source.limit.expiry = None;
             keep.push(index);
         }
     }

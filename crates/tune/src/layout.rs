@@ -148,6 +148,16 @@ pub fn variants(task: &TuningTask) -> Vec<Layout> {
     found
 }
 
+/// The layout without the bursts of limiters that have channels of their own.
+#[must_use]
+pub fn kind(layout: &Layout) -> Layout {
+    let without_burst = |way: &Arrangement| match *way {
+        Arrangement::Own(policy, timing, _) => Arrangement::Own(policy, timing, 0),
+        way => way,
+    };
+    layout.iter().map(without_burst).collect()
+}
+
 /// The arrangement with every burst that it can have.
 fn with_bursts(way: Arrangement) -> Vec<Arrangement> {
     match way {
@@ -233,22 +243,27 @@ pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRu
         .flat_map(|offer| &offer.ranges)
         .map(|range| range.divisor.saturating_mul(range.most))
         .fold(0, u64::max);
-    let mut found: Vec<u64> = shared(task, layout)
-        .flat_map(|tuned| {
-            let asked = tuned.band.asked(scale);
-            (1..=MOST_BURST).map(move |burst| Band::longest(asked, burst, clock))
-        })
-        .map(|period| period.min(most))
-        .filter(|&period| period > 0)
+    let bands: Vec<(f64, f64)> = shared(task, layout)
+        .map(|tuned| (tuned.band.asked(scale), tuned.band.most(scale)))
         .collect();
+    let longest = bands
+        .iter()
+        .map(|&(asked, _)| Band::longest(asked, MOST_BURST, clock))
+        .fold(u64::MAX, u64::min);
+    let mut found = Vec::new();
+    for &(asked, _) in &bands {
+        let of_bursts = (1..=MOST_BURST).map(|burst| Band::longest(asked, burst, clock).min(most));
+        found.extend(of_bursts.take_while(|&period| period <= longest));
+    }
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.dedup();
     // Most periods give some source too much, which is known without trying a timer.
     found.retain(|&period| {
-        shared(task, layout).all(|tuned| {
-            Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
-                .is_some_and(|burst| shortest(tuned, burst, scale, bound, clock) <= period)
-        })
+        let is_short = |&(asked, most): &(f64, f64)| {
+            let burst = Band::burst(asked, period, clock, MOST_BURST);
+            burst.is_some_and(|burst| Band::shortest(most, burst, clock) <= period)
+        };
+        period > 0 && (bound == BandRule::Ignored || bands.iter().all(is_short))
     });
     found
 }

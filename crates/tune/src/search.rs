@@ -13,13 +13,13 @@ use weir_model::System;
 
 use crate::band::{Percent, WHOLE};
 use crate::layout::{
-    BandRule, Layout, is_in_band, keep_the_pinned_timer, layout_of, layouts, neighbours, periods,
-    plan, suits_owners, variants,
+    BandRule, Layout, is_in_band, keep_the_pinned_timer, kind, layout_of, layouts, neighbours,
+    periods, plan, suits_owners, variants,
 };
 use crate::measure::{Measure, MeasureKey, longest_delay, measure};
 use crate::plan::{Arrangement, LimitPlan};
 use crate::task::{Aim, TuningTask};
-use crate::window::{first, ideal};
+use crate::window::{first, ideal, may_hold};
 
 /// Limits with which every deadline holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +87,7 @@ fn fewest_interrupts(task: &TuningTask, progress: Progress) -> Option<TuningSolu
         });
     }
     if best.is_none() {
-        for batch in variants(task).chunks(BATCH) {
+        for batch in possible_variants(task).chunks(BATCH) {
             best = better_of(task, batch, best, top, || ());
             if best.is_some() {
                 break;
@@ -183,9 +183,45 @@ pub fn is_feasible(task: &TuningTask) -> bool {
     let any = |layouts: Vec<Layout>| {
         layouts
             .par_iter()
-            .any(|layout| improve(task, layout, None, top).is_some())
+            .any(|layout| is_possible(task, layout, top))
     };
-    any(layouts(task)) || any(variants(task))
+    any(layouts(task)) || any(possible_variants(task))
+}
+
+/// Are there limits of this layout? The least that they may let through is tried first.
+fn is_possible(task: &TuningTask, layout: &Layout, top: Percent) -> bool {
+    let scale = least_scale(task);
+    reaches(task, layout, scale)
+        && (best_at(task, layout, scale, None).is_some()
+            || improve(task, layout, None, top).is_some())
+}
+
+/// Do limits of this layout keep the deadlines that let through at least what `scale` asks for, be
+/// it too much?
+fn reaches(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
+    let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
+    first(task, layout, scale, BandRule::Ignored, None, judge).is_some()
+}
+
+/// The layouts of [`variants`] that may keep the deadlines.
+fn possible_variants(task: &TuningTask) -> Vec<Layout> {
+    let mut variants = variants(task);
+    let mut kinds: Vec<Layout> = Vec::new();
+    for kind in variants.iter().map(kind) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let scale = least_scale(task);
+    let kinds = kinds.into_par_iter();
+    let possible: Vec<Layout> = kinds.filter(|kind| may_hold(task, kind, scale)).collect();
+    variants.retain(|layout| possible.contains(&kind(layout)));
+    variants
+}
+
+/// The least scale that may be chosen.
+fn least_scale(task: &TuningTask) -> Percent {
+    if task.is_scaled() { 1 } else { WHOLE }
 }
 
 /// Would limits exist if limiters cost nothing and let through just what is asked for?
@@ -263,8 +299,7 @@ fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
     }) {
         return None;
     }
-    let bottom = if task.is_scaled() { 1 } else { WHOLE };
-    let scale = (bottom..=top)
+    let scale = (least_scale(task)..=top)
         .rev()
         .find(|&scale| is_in_band(task, &plan, scale))?;
     judge(task, plan, scale)
@@ -287,24 +322,21 @@ fn improve(
     best: Option<&TuningSolution>,
     top: Percent,
 ) -> Option<TuningSolution> {
-    let bottom = match best {
-        _ if !task.is_scaled() => WHOLE,
-        Some(best) => best.measure.scale_percent,
-        None => 1,
-    };
+    let bottom = best.map_or_else(|| least_scale(task), |best| best.measure.scale_percent);
     let from = if best.is_some() { bottom + 1 } else { bottom };
-    let scales = (from..=top).rev();
     let in_band = |scale: &Percent| {
         suits_owners(task, layout, *scale, BandRule::Kept)
             && !periods(task, layout, *scale, BandRule::Kept).is_empty()
     };
-    let most = scales.clone().find(in_band);
     // Without the upper ends of the bands everything is monotone: what holds at a scale also holds
     // at a smaller one.
-    let reach = last(from, most.unwrap_or(0), |scale| {
-        let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
-        first(task, layout, scale, BandRule::Ignored, None, judge).is_some()
-    });
+    let may_be = |scale: Percent| reaches(task, layout, scale);
+    let reach = if from <= top && may_be(from) {
+        let most = (from..=top).rev().find(in_band);
+        most.map(|most| last(from + 1, most, may_be).unwrap_or(from))
+    } else {
+        None
+    };
     reach
         .and_then(|reach| {
             (from..=reach)

@@ -5,13 +5,13 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 use weir_model::{Diagnostics, Expiry, Place, Policy, System, parse};
 
 use crate::band::{Band, Percent, SAME, WHOLE};
-use crate::explain::{Conflict, explain};
+use crate::explain::{Conflict, Remedy, explain};
 use crate::plan::LimitPlan;
 use crate::platform::Platform;
 use crate::probe::ask;
 use crate::search::{Progress, TuningSolution, alternatives, is_feasible, judge, last, search};
 use crate::task::{Options, TuningTask};
-use crate::write::{write_back, write_burst, write_expected};
+use crate::write::{write_back, write_burst, write_expected, write_in_hardware};
 
 /// A system file to be tuned.
 #[derive(Debug)]
@@ -327,18 +327,32 @@ impl Session {
             accepts: Some(&accepts),
             ..self.task()
         };
-        let expecting = |source: usize, hertz: f64| {
-            self.with_expected(source, hertz)
+        let is_enough = |remedy: Remedy| {
+            self.with(remedy)
                 .is_some_and(|session| session.is_feasible())
         };
-        explain(&task, &self.keep, &expecting)
+        explain(&task, &self.keep, &is_enough)
     }
 
-    /// The same session with another expected rate of a source.
-    fn with_expected(&self, source: usize, hertz: f64) -> Option<Self> {
-        let name = &self.system.sources.get(source)?.name;
-        let text = write_expected(&self.text, name, hertz).ok()?;
-        Self::new(&self.name, &text, self.options.clone()).ok()
+    /// The same session with what `remedy` changes in the file. None: the file cannot have it, or
+    /// it is no change of a source.
+    fn with(&self, remedy: Remedy) -> Option<Self> {
+        let source = |index: usize| self.system.sources.get(index);
+        let text = match remedy {
+            Remedy::Expected(index, hertz) => {
+                write_expected(&self.text, &source(index)?.name, hertz)
+            }
+            Remedy::InHardware(index) => {
+                let of = source(index)?;
+                // Silicon rounds intervals up: if any that it has lies in the band, then the next
+                // after the shortest does.
+                let most = Band::new(&of.rates, self.options.over_admission)?.most(WHOLE);
+                let interval = Band::shortest(most, 1, self.system.cpu.clock_hz);
+                write_in_hardware(&self.text, &of.name, interval)
+            }
+            _ => return None,
+        };
+        Self::new(&self.name, &text.ok()?, self.options.clone()).ok()
     }
 }
 

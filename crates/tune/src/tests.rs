@@ -15,7 +15,7 @@ use crate::platform::Platform;
 use crate::search::{TuningSolution, alternatives, is_feasible, search};
 use crate::session::MOST_ROUNDS;
 use crate::task::{Aim, Options, TuningTask};
-use crate::window::{bursts_alone, ideal, rates_alone};
+use crate::window::{bursts_alone, ideal, is_alike, is_refuted, rates_alone};
 
 fn tuned<'a>(
     system: &'a System,
@@ -260,6 +260,24 @@ fn small() -> impl Strategy<Value = System> {
     })
 }
 
+/// The system with worst rates of so many times what is tolerated or expected.
+fn with_worst(mut system: System, times: Option<f64>) -> System {
+    for source in &mut system.sources {
+        let most = source.rates.tolerated.or(source.rates.expected).unwrap();
+        source.rates.worst = times.map(|times| crate::fixture::rate(most.hertz() * times));
+    }
+    system
+}
+
+/// The layout in which all share a timer, but for the first source if it is `apart`.
+fn sharing(task: &TuningTask, apart: bool) -> Layout {
+    let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
+    if apart && layout.len() > 1 {
+        layout[0] = task.tuned[0].ways[1];
+    }
+    layout
+}
+
 /// The scales that the search may choose, the largest first.
 fn scales(task: &TuningTask) -> impl Iterator<Item = Percent> + use<> {
     let scales = if task.is_scaled() { 1..=100 } else { 100..=100 };
@@ -341,19 +359,10 @@ proptest! {
     /// one.
     #[test]
     fn what_holds_holds_with_bursts_alone_and_rates_alone(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
-        let mut system = system;
-        if let Some(times) = worst {
-            for source in &mut system.sources {
-                let most = source.rates.tolerated.or(source.rates.expected).unwrap();
-                source.rates.worst = Some(crate::fixture::rate(most.hertz() * times));
-            }
-        }
+        let system = with_worst(system, worst);
         let platform = atmega128();
         let task = TuningTask::new(&system, &platform, Options::default(), &[]);
-        let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
-        if apart && layout.len() > 1 {
-            layout[0] = task.tuned[0].ways[1];
-        }
+        let layout = sharing(&task, apart);
         for scale in [20, 60, 100] {
             for period in periods(&task, &layout, scale, BandRule::Ignored).into_iter().step_by(7) {
                 let Some(plan) = plan(&task, &layout, scale, period, BandRule::Ignored) else { continue };
@@ -361,6 +370,32 @@ proptest! {
                     prop_assert!(holds(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
                     prop_assert!(holds(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);
                     prop_assert!(holds(&ideal(&task, scale)), "{} {}", scale, period);
+                }
+            }
+        }
+    }
+
+    /// A part of a window is not left out if a plan in it holds.
+    #[test]
+    fn what_holds_is_not_refuted_with_the_periods_around_it(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
+        let system = with_worst(system, worst);
+        let platform = atmega128();
+        let task = TuningTask::new(&system, &platform, Options::default(), &[]);
+        let layout = sharing(&task, apart);
+        for scale in [20, 60, 100] {
+            let plan = |period: u64| plan(&task, &layout, scale, period, BandRule::Ignored);
+            let plans = periods(&task, &layout, scale, BandRule::Ignored).into_iter();
+            let plans: Vec<LimitPlan> = plans.filter_map(plan).collect();
+            for plans in plans.chunk_by(is_alike) {
+                for (index, plan) in plans.iter().enumerate().step_by(7) {
+                    if !holds(&plan.apply(&system, &platform)) {
+                        continue;
+                    }
+                    for reach in [1, 5, 40] {
+                        let longest = &plans[index.saturating_sub(reach)];
+                        let shortest = &plans[(index + reach).min(plans.len() - 1)];
+                        prop_assert!(!is_refuted(&task, longest, shortest), "{:?} {:?}", longest, shortest);
+                    }
                 }
             }
         }

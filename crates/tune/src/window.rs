@@ -5,22 +5,22 @@
 //! systems that ask for less are monotone: one of the bursts alone, which only grow with the
 //! period, and one of the rates and the timer's own interrupts, which only grow as it gets shorter.
 //! A deadline that breaks in one of them breaks in the system itself; so two bisections leave a
-//! window, which is searched from the longest period to the shortest.
+//! window, which is searched from the longest period to the shortest. A part of the window is left
+//! out if not even the bursts of its shortest period keep the deadlines with its longest period:
+//! every plan of the part asks for more.
 
 use std::cmp::Reverse;
 
+use weir_analysis::limiter::request_interarrival;
 use weir_model::{EventCosts, Interval, Place, Policy, Source, System, Timer, Timing};
 
 use crate::band::{Band, Percent};
 use crate::layout::{BandRule, Layout, periods, plan, suits_owners};
 use crate::measure::least_timer_rate;
-use crate::plan::{Arrangement, LimitPlan};
+use crate::plan::{Arrangement, Choice, LimitPlan};
 use crate::platform::MOST_BURST;
 use crate::search::{NEVER, is_in_time};
 use crate::task::{TunedSource, TuningTask};
-
-/// The number of periods that are tried before the search takes larger steps.
-const PATIENCE: usize = 48;
 
 /// Tries plans from the longest period to the shortest and gives the first result of `judge`. Plans
 /// with a higher timer rate than `most_rate` are not tried.
@@ -49,33 +49,98 @@ pub fn first<T>(
         periods.truncate(slow);
     }
     if layout.contains(&Arrangement::Shared) {
-        let works = |system: System| is_in_time(task, &system);
-        let is_long = |&period: &u64| !works(bursts_alone(task, layout, scale, period));
-        let from = periods.partition_point(is_long);
-        periods.drain(..from);
-        let is_not_short = |&period: &u64| works(rates_alone(task, layout, scale, period));
-        let to = periods.partition_point(is_not_short);
-        periods.truncate(to);
+        keep_window(task, layout, scale, &mut periods);
     }
-    let judge = |&period: &u64| judge(&at(period)?);
-    let (mut next, mut seen) = (0, 0);
-    let mut skipped = Vec::new();
-    let mut unseen = 0..0;
-    while let Some(period) = periods.get(next) {
-        if let Some(found) = judge(period) {
-            // A period that was skipped may be better.
-            return periods.get(unseen)?.iter().find_map(judge).or(Some(found));
-        }
-        seen += 1;
-        let step = 1 + seen / PATIENCE;
-        unseen = next + 1..(next + step).min(periods.len());
-        skipped.extend(unseen.clone());
-        next += step;
+    let mut plans: Vec<LimitPlan> = periods.into_iter().filter_map(at).collect();
+    plans.dedup();
+    let mut alike = plans.chunk_by(is_alike);
+    alike.find_map(|plans| first_of(task, plans, &judge))
+}
+
+/// Leaves the periods of the window.
+fn keep_window(task: &TuningTask, layout: &Layout, scale: Percent, periods: &mut Vec<u64>) {
+    let is_long = |period: u64| !is_in_time(task, &bursts_alone(task, layout, scale, period));
+    let is_not_short = |period: u64| is_in_time(task, &rates_alone(task, layout, scale, period));
+    // Most windows are empty, which the ends show.
+    let is_empty = periods.last().is_none_or(|&shortest| is_long(shortest))
+        || periods
+            .first()
+            .is_none_or(|&longest| !is_not_short(longest));
+    if is_empty {
+        periods.clear();
     }
-    // Only what was tried is denied.
-    skipped
-        .into_iter()
-        .find_map(|index| periods.get(index).and_then(judge))
+    let from = periods.partition_point(|&period| is_long(period));
+    periods.drain(..from);
+    let to = periods.partition_point(|&period| is_not_short(period));
+    periods.truncate(to);
+}
+
+/// May the layout keep the deadlines at `scale` with any bursts of limiters that have channels of
+/// their own? The window does not depend on these.
+pub(crate) fn may_hold(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
+    let mut periods = periods(task, layout, scale, BandRule::Ignored);
+    // A layout without a shared timer has one period, and asks for the same in both systems.
+    keep_window(task, layout, scale, &mut periods);
+    !periods.is_empty()
+}
+
+/// Do the plans differ only in the period of the shared timer, in whole ticks, and in the bursts?
+pub(crate) fn is_alike(a: &LimitPlan, b: &LimitPlan) -> bool {
+    let timer = |plan: &LimitPlan| {
+        let setting = plan.shared.map(|of| of.setting);
+        setting.map(|of| (of.channel, of.interval.tick))
+    };
+    let others = |plan: &LimitPlan| {
+        let choices = plan.choices.iter().copied();
+        let others = choices.filter(|(_, choice)| !matches!(choice, Choice::Shared { .. }));
+        others.collect::<Vec<_>>()
+    };
+    timer(a) == timer(b) && others(a) == others(b)
+}
+
+/// The first result of `judge` for plans that are alike, from the longest period to the shortest.
+fn first_of<T>(
+    task: &TuningTask,
+    plans: &[LimitPlan],
+    judge: &impl Fn(&LimitPlan) -> Option<T>,
+) -> Option<T> {
+    let (longest, others) = plans.split_first()?;
+    if let Some(found) = judge(longest) {
+        return Some(found);
+    }
+    let (next, shortest) = (others.first()?, others.last()?);
+    if is_refuted(task, next, shortest) {
+        return None;
+    }
+    let (longer, shorter) = others.split_at(others.len().div_ceil(2));
+    first_of(task, longer, judge).or_else(|| first_of(task, shorter, judge))
+}
+
+/// Is it known that no plan from `longest` to `shortest` keeps the deadlines, since not even the
+/// bursts of the shortest period do as rarely as the longest lets them through?
+pub(crate) fn is_refuted(task: &TuningTask, longest: &LimitPlan, shortest: &LimitPlan) -> bool {
+    if longest == shortest {
+        return false;
+    }
+    let clock = task.system.cpu.clock_hz;
+    let period = |plan: &LimitPlan| plan.shared.map_or(0, |of| of.setting.interval.cycles());
+    // A source that is too slow for its limit is not bounded by it, but by its own rate.
+    let is_held = longest
+        .choices
+        .iter()
+        .all(|&(source, choice)| match choice {
+            Choice::Shared { burst } => {
+                let of = task.system.sources.get(source);
+                let apart = of.and_then(|of| request_interarrival(of, clock));
+                apart.is_none_or(|apart| apart.saturating_mul(burst.into()) < period(shortest))
+            }
+            _ => true,
+        });
+    let less = LimitPlan {
+        shared: longest.shared,
+        choices: shortest.choices.clone(),
+    };
+    is_held && !is_in_time(task, &less.apply(task.system, task.platform))
 }
 
 /// A system that asks for less than one with a shared timer of this period: each source that shares
@@ -131,7 +196,7 @@ pub(crate) fn rates_alone(
     let least_urgent = channels
         .filter_map(|channel| Some((&channel.level, channel.shared.as_ref()?)))
         .min_by_key(|(level, _)| (level.group, Reverse(level.order)));
-    if let Some((level, offer)) = least_urgent {
+    if let Some((level, offer)) = least_urgent.filter(|_| !sharing.is_empty()) {
         let clears = sharing
             .iter()
             .filter_map(|source| offer.costs.get(*source))
@@ -230,7 +295,7 @@ fn spacing(tuned: &TunedSource, scale: Percent, clock_hz: u64) -> u64 {
 }
 
 /// Limits a source to one request per interval, at no cost.
-fn evenly(source: &mut Source, interval: u64) {
+pub(crate) fn evenly(source: &mut Source, interval: u64) {
     source.limit.policy = Policy::Strict;
     source.limit.place = Place::Hardware;
     source.limit.interval = Interval::of_cycles(interval);

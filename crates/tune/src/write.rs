@@ -5,7 +5,7 @@
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
 };
-use weir_model::{Expiry, Interval, Limit, Policy, System};
+use weir_model::{Expiry, Interval, Limit, Place, Policy, System};
 
 use crate::plan::{Choice, LimitPlan, timer_name};
 use crate::platform::Platform;
@@ -111,6 +111,23 @@ pub fn write_expected(text: &str, name: &str, hertz: f64) -> Result<String, Writ
     write_in(text, name, "rate", |rate| {
         set_text(rate, "expected", &format!("{hertz}Hz"));
     })
+}
+
+/// The text with a limit in hardware of the source `name` to one request per `interval` cycles.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_in_hardware(text: &str, name: &str, interval: u64) -> Result<String, WriteBackError> {
+    let mut document: DocumentMut = text.parse()?;
+    entry(&mut document, "source", name, |source| {
+        let mut limit = InlineTable::new();
+        set_text(&mut limit, "policy", Policy::Strict.name());
+        set_text(&mut limit, "place", Place::Hardware.name());
+        set_text(&mut limit, "interval", &format!("{interval} cycles"));
+        source.insert("limit", Item::Value(Value::InlineTable(limit)));
+        Ok(())
+    })?;
+    Ok(document.to_string())
 }
 
 /// The text with a change to the table `key` of the source `name`.

@@ -356,3 +356,39 @@ fn a_source_that_no_timer_can_limit_is_advised_to_be_limited_in_hardware() {
     let session = self::session(&NO_TIMER.replace("LIMIT", limit));
     assert!(session.tune(&|_, _| ()).is_some());
 }
+
+/// What silicon has no interval for is no advice. Its shape counts although no limit of the file is
+/// in it yet.
+#[test]
+fn what_does_not_fit_the_silicon_is_not_advised() {
+    let first = NO_TIMER.find("limit = { policy").unwrap();
+    let end = first + NO_TIMER[first..].find('\n').unwrap();
+    let free = format!("{}{}", &NO_TIMER[..first], &NO_TIMER[end..]).replace("LIMIT", "");
+    let quiet = free.replace(
+        "rate = { expected = \"62Hz\", tolerated = \"124Hz\" }",
+        "rate = { worst = \"124Hz\" }",
+    );
+    for (silicon, remedies) in [
+        ("", &[Remedy::InHardware(0)][..]),
+        // From 2,910 to 3,200 cycles would do. 2^16 / 21 are 3,121; 2^14 / 5 are 3,277, and
+        // 2^14 / 6 are 2,731.
+        ("phase_bits = 16", &[Remedy::InHardware(0)]),
+        ("phase_bits = 14", &[]),
+        // At most 2^8 cycles, and at least 2^16 / 3.
+        ("phase_bits = 8", &[]),
+        ("phase_bits = 16\nrate_bits = 2", &[]),
+    ] {
+        let text = quiet.replace(
+            "[[receiver]]",
+            &format!("[silicon]\n{silicon}\n[[receiver]]"),
+        );
+        let session = session(&text);
+        assert!(session.tune(&|_, _| ()).is_none());
+        let advised = session.explain().remedies;
+        let advised: Vec<Remedy> = advised
+            .into_iter()
+            .filter(|of| matches!(of, Remedy::InHardware(_)))
+            .collect();
+        assert_eq!(advised, remedies, "{text}");
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use object::read::elf::{ElfFile32, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, SymbolKind, elf};
 
+use super::attributes::AttributeForm;
 use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
 /// The compiler's options for the instructions that the processor executes.
@@ -126,50 +127,25 @@ fn check_memory(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
 /// `.ARM.attributes` (ABI for the Arm Architecture, Addenda), if it is one whose code a Cortex-M3
 /// does not execute.
 fn noted_core(file: &ElfFile32<'_, Endianness>) -> Option<String> {
-    const TAG_FILE: u8 = 1;
+    const FORM: AttributeForm = AttributeForm {
+        section: ".ARM.attributes",
+        vendor: "aeabi",
+        holds: |tag| match tag {
+            32 => (true, true),
+            // CPU_raw_name, CPU_name, and from 32 on all that are odd are texts.
+            4 | 5 => (false, true),
+            _ => (tag < 32 || tag % 2 == 0, tag > 32 && tag % 2 == 1),
+        },
+    };
     const TAG_CPU_ARCH: u64 = 6;
     const TAG_CPU_ARCH_PROFILE: u64 = 7;
     const MICROCONTROLLER: u64 = b'M' as u64;
-    let (mut arch, mut profile) = (None, None);
-    let section = file
-        .elf_section_table()
-        .section_by_name(file.endian(), b".ARM.attributes")?
-        .1;
-    let attributes =
-        object::read::elf::SectionHeader::attributes(section, file.endian(), file.data()).ok()?;
-    let mut subsections = attributes.subsections().ok()?;
-    while let Some(subsection) = subsections.next().ok()? {
-        if subsection.vendor() != b"aeabi" {
-            continue;
-        }
-        let mut parts = subsection.subsubsections();
-        while let Some(part) = parts.next().ok()? {
-            if part.tag() != TAG_FILE {
-                continue;
-            }
-            let mut reader = part.attributes();
-            while let Some(tag) = reader.read_tag().ok()? {
-                match tag {
-                    TAG_CPU_ARCH => arch = Some(reader.read_integer().ok()?),
-                    TAG_CPU_ARCH_PROFILE => profile = Some(reader.read_integer().ok()?),
-                    32 => {
-                        reader.read_integer().ok()?;
-                        reader.read_string().ok()?;
-                    }
-                    // CPU_raw_name, CPU_name, and from 32 on all that are odd are texts.
-                    4 | 5 => {
-                        reader.read_string().ok()?;
-                    }
-                    tag if tag > 32 && tag % 2 == 1 => {
-                        reader.read_string().ok()?;
-                    }
-                    _ => {
-                        reader.read_integer().ok()?;
-                    }
-                }
-            }
-        }
-    }
+    let attributes = FORM.read(file);
+    let number = |tag: u64| {
+        let mut latest = attributes.iter().rev();
+        latest.find(|of| of.tag == tag).map(|of| of.number)
+    };
+    let (arch, profile) = (number(TAG_CPU_ARCH), number(TAG_CPU_ARCH_PROFILE));
     match (arch?, profile) {
         // ARMv7-M, ARMv6-M and ARMv6S-M.
         (10, Some(MICROCONTROLLER)) | (11 | 12, _) => None,

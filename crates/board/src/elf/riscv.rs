@@ -5,6 +5,7 @@ use std::path::Path;
 use object::read::elf::{ElfFile32, ProgramHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 
+use super::attributes::AttributeForm;
 use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
 /// The compiler's options for the instructions that the processor executes.
@@ -110,39 +111,16 @@ fn check_instructions(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
 
 /// Tag_RISCV_arch of the section `.riscv.attributes` (RISC-V ELF psABI): `rv32i2p1_zicsr2p0`.
 fn noted_instructions(file: &ElfFile32<'_, Endianness>) -> Option<String> {
-    const TAG_FILE: u8 = 1;
+    const FORM: AttributeForm = AttributeForm {
+        section: ".riscv.attributes",
+        vendor: "riscv",
+        // Odd tags are followed by a text, even ones by a number.
+        holds: |tag| (tag % 2 == 0, tag % 2 == 1),
+    };
     const TAG_ARCH: u64 = 5;
-    let section = file
-        .elf_section_table()
-        .section_by_name(file.endian(), b".riscv.attributes")?
-        .1;
-    let attributes =
-        object::read::elf::SectionHeader::attributes(section, file.endian(), file.data()).ok()?;
-    let mut subsections = attributes.subsections().ok()?;
-    while let Some(subsection) = subsections.next().ok()? {
-        if subsection.vendor() != b"riscv" {
-            continue;
-        }
-        let mut parts = subsection.subsubsections();
-        while let Some(part) = parts.next().ok()? {
-            if part.tag() != TAG_FILE {
-                continue;
-            }
-            let mut reader = part.attributes();
-            while let Some(tag) = reader.read_tag().ok()? {
-                // Odd tags are followed by a text, even ones by a number.
-                if tag % 2 == 0 {
-                    reader.read_integer().ok()?;
-                    continue;
-                }
-                let text = reader.read_string().ok()?;
-                if tag == TAG_ARCH {
-                    return String::from_utf8(text.to_vec()).ok();
-                }
-            }
-        }
-    }
-    None
+    let mut attributes = FORM.read(file).into_iter();
+    let noted = attributes.find(|of| of.tag == TAG_ARCH)?;
+    String::from_utf8(noted.text).ok()
 }
 
 /// Whether RV32I with the processor's extensions executes code for `noted`.

@@ -130,6 +130,13 @@ pub(super) struct QemuEnd {
 }
 
 impl Qemu {
+    /// QEMU with the plugin of the usual name, which may not be there.
+    pub(crate) fn unfound() -> Self {
+        Self {
+            plugin: PLUGIN.into(),
+        }
+    }
+
     /// Finds QEMU, and the plugin: the file that the variable `WEIR_PEER` names, or else the one
     /// beside this program, or in the build folder around it, or else the one that
     /// `boards/mps2-an385/build.sh` makes in the folder `from` or the nearest folder above it.

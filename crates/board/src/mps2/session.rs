@@ -26,8 +26,7 @@ const SLOWEST: u64 = 100;
 const MOST_SAID: usize = 1 << 20;
 
 pub(crate) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
-    check(spec)?;
-    let image = CortexImage::load(&spec.elf, BOARD.chip())?;
+    let image = checked(spec)?;
     let folder = Temporary::folder("weir-mps2-").map_err(|cause| QemuError::File {
         path: std::env::temp_dir(),
         cause,
@@ -55,6 +54,16 @@ pub(crate) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
     let exit = (!report.planned_end).then(|| code.unwrap_or(0));
     let said = said(&place("serial")) + &said(&place("semihosting"));
     Ok(answer::result(spec, report, said, exit)?)
+}
+
+/// The firmware, if the board can run what `spec` asks for.
+pub(crate) fn checked(spec: &RunSpec) -> Result<CortexImage, RunError> {
+    check(spec)?;
+    let image = CortexImage::load(&spec.elf, BOARD.chip())?;
+    for name in &spec.counters {
+        image.variable(name)?;
+    }
+    Ok(image)
 }
 
 /// Refuses what this board does not support.

@@ -15,8 +15,7 @@ use crate::elf::MemoryImage;
 use crate::run::{RunError, RunResult, RunSpec};
 
 pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
-    check(spec)?;
-    let program = MemoryImage::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
+    let program = checked(spec)?;
     let written = |cause: io::Error| RunError::from(SimulatorError::Workspace(cause));
     let folder = Temporary::folder("weir-soc-").map_err(written)?;
     let image = folder.path().join("image.bin");
@@ -56,6 +55,19 @@ pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, Ru
         put("--mark", value.into());
     }
     Ok(simulator.ask(&arguments)?.into_result(spec))
+}
+
+/// The firmware, if the board can run what `spec` asks for.
+pub(crate) fn checked(spec: &RunSpec) -> Result<MemoryImage, RunError> {
+    check(spec)?;
+    let program = MemoryImage::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
+    for name in &spec.counters {
+        program.variable(name)?;
+    }
+    for name in &spec.marks {
+        program.code_address(name)?;
+    }
+    Ok(program)
 }
 
 /// Refuses what this board does not support.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use miette::{IntoDiagnostic, miette};
+use miette::miette;
 use serde::{Deserialize, Serialize};
 use weir_analysis::Analysis;
 use weir_analysis::check::longest_runs;
@@ -12,6 +12,7 @@ use weir_model::System;
 use weir_report::Emphasis;
 use weir_report::terminal::wrapped;
 
+use crate::input;
 use crate::tables::Format;
 use crate::words::{list, plural};
 
@@ -46,10 +47,9 @@ pub(super) struct ObservationFile {
 /// Fails if the file cannot be read or has no observations.
 pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
-    let text = std::fs::read_to_string(path)
-        .into_diagnostic()
+    let text = input::read(path)
         .map_err(|error| miette!(help = HELP, "cannot read {}: {error}", path.display()))?;
-    let run: RunRecord = serde_json::from_str(&text).map_err(|error| {
+    let run: RunRecord = serde_json::from_slice(&text).map_err(|error| {
         miette!(
             help = HELP,
             "{} is not the JSON result of a run: {error}",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The grid of a sweep: every combination of the values of its parameters.
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,15 +12,15 @@ use weir_sim::Options;
 use weir_sim::feeds::Feeds;
 
 use super::edit;
-use super::values::values;
+use super::values::Values;
 use crate::simulate::how::How;
 use crate::simulate::runs;
 
 /// A parameter and its values.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Vary {
     pub key: String,
-    pub values: Vec<String>,
+    pub values: Values,
 }
 
 impl FromStr for Vary {
@@ -30,7 +31,7 @@ impl FromStr for Vary {
         let (key, of) = text.split_once('=').ok_or(form)?;
         Ok(Self {
             key: key.trim().to_owned(),
-            values: values(of)?,
+            values: Values::read(of)?,
         })
     }
 }
@@ -48,8 +49,6 @@ pub(super) struct Grid {
     /// Parameters; the last one changes fastest.
     pub vary: Vec<Vary>,
     rows: u64,
-    /// Recordings that the floods play.
-    files: BTreeSet<PathBuf>,
 }
 
 /// One combination, ready to run.
@@ -62,17 +61,11 @@ pub(super) struct Point {
 }
 
 impl Grid {
-    /// The grid over `system`, whose file has the `name` and the `text`.
+    /// The grid over the system file `name` with this `text`. No combination is prepared.
     ///
     /// # Errors
-    /// Fails if a parameter does not exist or is given twice, or an option's value cannot be used.
-    pub fn new(
-        name: &str,
-        text: &str,
-        system: &System,
-        how: &How,
-        vary: Vec<Vary>,
-    ) -> miette::Result<Self> {
+    /// Fails if a parameter does not exist or is given twice.
+    pub fn new(name: &str, text: &str, how: &How, vary: Vec<Vary>) -> miette::Result<Self> {
         let mut rows = 1_u64;
         for (place, of) in vary.iter().enumerate() {
             if vary[..place].iter().any(|other| other.key == of.key) {
@@ -82,51 +75,66 @@ impl Grid {
                     of.key
                 ));
             }
-            let many = u64::try_from(of.values.len()).into_diagnostic()?;
-            rows = rows.checked_mul(many).ok_or_else(|| {
+            rows = rows.checked_mul(of.values.count()).ok_or_else(|| {
                 miette!(
                     help = "vary fewer parameters, or in larger steps",
                     "there are more than 2^64 combinations"
                 )
             })?;
         }
-        let mut grid = Self {
+        let grid = Self {
             name: name.to_owned(),
             file: text.parse().into_diagnostic()?,
             how: how.clone(),
             vary,
             rows,
-            files: BTreeSet::new(),
         };
         let first = vec![0; grid.vary.len()];
-        let mut feeds = Vec::new();
-        for (place, of) in grid.vary.iter().enumerate() {
-            for (index, value) in of.values.iter().enumerate() {
-                let mut choice = first.clone();
-                choice[place] = index;
-                // Whether the file accepts a value may depend on other values. Whether an option
-                // accepts it does not, so all are checked here.
-                let (file, how, _) = grid.chosen(&choice)?;
-                if edit::is_key(&of.key) {
-                    if index == 0 {
-                        refuse_unknown_key(name, &file, &of.key)?;
-                    }
-                } else {
-                    let named = || format!("{}={value}", of.key);
-                    feeds.push(how.options(system).wrap_err_with(named)?.1);
-                }
-            }
+        // All options are refused that do not exist, before any value is.
+        grid.how(&first)?;
+        for of in grid.vary.iter().filter(|of| edit::is_key(&of.key)) {
+            refuse_unknown_key(name, &grid.file(&first)?, &of.key)?;
         }
-        let (_, how, _) = grid.chosen(&first)?;
-        feeds.push(how.options(system)?.1);
-        let files = feeds.iter().flat_map(Feeds::files);
-        grid.files = files.map(ToOwned::to_owned).collect();
         Ok(grid)
     }
 
-    /// Files that the runs read, apart from the system's.
-    pub fn files(&self) -> &BTreeSet<PathBuf> {
-        &self.files
+    /// The files that `rows` read, apart from the system's.
+    ///
+    /// # Errors
+    /// Fails if one of them has an option's value that cannot be used with `system`. Whether the
+    /// file accepts a value may depend on other values, so that is told in its row.
+    pub fn files(&self, system: &System, rows: &Range<u64>) -> miette::Result<BTreeSet<PathBuf>> {
+        let mut files = BTreeSet::new();
+        let mut add = |feeds: &Feeds| files.extend(feeds.files().map(ToOwned::to_owned));
+        let first = vec![0; self.vary.len()];
+        for (place, of) in self.vary.iter().enumerate() {
+            if edit::is_key(&of.key) {
+                continue;
+            }
+            for index in self.indices(place, rows) {
+                let mut choice = first.clone();
+                choice[place] = index;
+                let named = || format!("{}={}", of.key, of.values.get(index).unwrap_or_default());
+                let (how, _) = self.how(&choice)?;
+                add(&how.options(system).wrap_err_with(named)?.1);
+            }
+        }
+        let (how, _) = self.how(&first)?;
+        add(&how.options(system)?.1);
+        Ok(files)
+    }
+
+    /// The indices of the values of the parameter at `place` that `rows` have.
+    fn indices(&self, place: usize, rows: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
+        let counts = || self.vary.iter().map(|of| of.values.count());
+        let stride: u64 = counts().skip(place + 1).product();
+        let count = counts().nth(place).unwrap_or(1);
+        let (begin, end) = (rows.start / stride, rows.end.div_ceil(stride));
+        let some = match rows.is_empty() {
+            true => 0,
+            false => (end - begin).min(count),
+        };
+        (0..some).map(move |more| (begin % count + more) % count)
     }
 
     /// Number of combinations.
@@ -135,17 +143,17 @@ impl Grid {
     }
 
     /// Index of each parameter's value in this combination.
-    fn choice(&self, row: u64) -> Vec<usize> {
+    fn choice(&self, row: u64) -> Vec<u64> {
         let mut left = row;
-        let mut choice: Vec<usize> = self
+        let mut choice: Vec<u64> = self
             .vary
             .iter()
             .rev()
             .map(|of| {
-                let many = of.values.len() as u64;
+                let many = of.values.count();
                 let index = left % many;
                 left /= many;
-                index as usize
+                index
             })
             .collect();
         choice.reverse();
@@ -153,12 +161,20 @@ impl Grid {
     }
 
     /// Values of a combination.
-    pub fn values(&self, row: u64) -> impl Iterator<Item = &str> {
-        let choice = self.choice(row).into_iter();
-        self.vary
-            .iter()
-            .zip(choice)
-            .map(|(of, index)| of.values[index].as_str())
+    pub fn values(&self, row: u64) -> impl Iterator<Item = String> {
+        let choice = self.choice(row);
+        self.chosen(&choice)
+            .map(|(_, value)| value)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The parameters of a combination, each with its value.
+    fn chosen(&self, choice: &[u64]) -> impl Iterator<Item = (&str, String)> {
+        self.vary.iter().zip(choice).map(|(of, &index)| {
+            let value = of.values.get(index).unwrap_or_default();
+            (of.key.as_str(), value)
+        })
     }
 
     /// # Errors
@@ -167,15 +183,21 @@ impl Grid {
         self.point(&self.choice(row))
     }
 
-    /// The file and the options of a combination, and whether the run has Weir.
-    fn chosen(&self, choice: &[usize]) -> miette::Result<(DocumentMut, How, bool)> {
-        let (mut file, mut how, mut with) = (self.file.clone(), self.how.clone(), true);
-        for (of, &index) in self.vary.iter().zip(choice) {
-            let (key, value) = (of.key.as_str(), of.values[index].as_str());
-            if edit::is_key(key) {
-                edit::set(&mut file, key, value)?;
-            } else if key == RUN {
-                with = match value {
+    /// The file of a combination.
+    fn file(&self, choice: &[u64]) -> miette::Result<DocumentMut> {
+        let mut file = self.file.clone();
+        for (key, value) in self.chosen(choice).filter(|(key, _)| edit::is_key(key)) {
+            edit::set(&mut file, key, &value)?;
+        }
+        Ok(file)
+    }
+
+    /// The options of a combination, and whether the run has Weir.
+    fn how(&self, choice: &[u64]) -> miette::Result<(How, bool)> {
+        let (mut how, mut with) = (self.how.clone(), true);
+        for (key, value) in self.chosen(choice).filter(|(key, _)| !edit::is_key(key)) {
+            if key == RUN {
+                with = match value.as_str() {
                     "with" => true,
                     "without" => false,
                     _ => {
@@ -185,28 +207,28 @@ impl Grid {
                         ));
                     }
                 };
-            } else {
-                match how.set(key, value) {
-                    Some(Ok(())) => {}
-                    Some(Err(wrong)) => return Err(miette!("{key}={value}: {wrong}")),
-                    None => {
-                        return Err(miette!(
-                            help = format!(
-                                "a parameter is a key of the system file (cpu.clock, source.NAME.limit.rate), one of {}, or {RUN}",
-                                How::KEYS
-                            ),
-                            "`{key}` cannot be varied"
-                        ));
-                    }
+                continue;
+            }
+            match how.set(key, &value) {
+                Some(Ok(())) => {}
+                Some(Err(wrong)) => return Err(miette!("{key}={value}: {wrong}")),
+                None => {
+                    return Err(miette!(
+                        help = format!(
+                            "a parameter is a key of the system file (cpu.clock, source.NAME.limit.rate), one of {}, or {RUN}",
+                            How::KEYS
+                        ),
+                        "`{key}` cannot be varied"
+                    ));
                 }
             }
         }
-        Ok((file, how, with))
+        Ok((how, with))
     }
 
-    fn point(&self, choice: &[usize]) -> miette::Result<Point> {
-        let (file, how, with) = self.chosen(choice)?;
-        let system = weir_model::parse(&self.name, &file.to_string())?;
+    fn point(&self, choice: &[u64]) -> miette::Result<Point> {
+        let (how, with) = self.how(choice)?;
+        let system = weir_model::parse(&self.name, &self.file(choice)?.to_string())?;
         let (options, feeds) = how.options(&system)?;
         let options = if with {
             options
@@ -225,7 +247,7 @@ impl Grid {
     pub fn identity(&self) -> String {
         let mut text = format!("{}\n{:?}\n", self.file, self.how);
         for of in &self.vary {
-            text += &format!("{}={}\n", of.key, of.values.join(","));
+            text += &format!("{}={}\n", of.key, of.values.text());
         }
         text
     }
@@ -242,5 +264,40 @@ fn refuse_unknown_key(name: &str, file: &DocumentMut, key: &str) -> miette::Resu
             "`{key}` cannot be varied: {problem}"
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Options {
+        #[command(flatten)]
+        how: How,
+    }
+
+    fn grid(vary: &[&str]) -> Grid {
+        let how = Options::parse_from(["sweep"]).how;
+        let vary = vary.iter().map(|text| text.parse().unwrap()).collect();
+        Grid::new("system.toml", "", &how, vary).unwrap()
+    }
+
+    #[test]
+    fn only_the_values_of_the_rows_are_prepared() {
+        let grid = grid(&["seed=1..4", "duration=1ms..3ms:1ms", "run=with,without"]);
+        for (begin, end) in [(0, 24), (0, 1), (5, 6), (4, 9), (10, 14), (23, 24), (7, 7)] {
+            for place in 0..3 {
+                let mut prepared: Vec<u64> = grid.indices(place, &(begin..end)).collect();
+                prepared.sort_unstable();
+                let mut needed: Vec<u64> =
+                    (begin..end).map(|row| grid.choice(row)[place]).collect();
+                needed.sort_unstable();
+                needed.dedup();
+                assert_eq!(prepared, needed, "{begin}..{end} {place}");
+            }
+        }
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn is_table(start: &[u8], grid: &Grid, (begin, end): (u64, u64), is_p
 /// Runs a combination and returns its row. If it is no system, the column `error` has the reason,
 /// and those after it are empty.
 pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row> {
-    let mut cells: Vec<String> = grid.values(index).map(str::to_owned).collect();
+    let mut cells: Vec<String> = grid.values(index).collect();
     let ran = grid.row(index).and_then(|point| results(&point));
     let failed = ran.is_err();
     match ran {

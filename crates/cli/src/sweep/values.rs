@@ -5,25 +5,87 @@
 /// Most values of a parameter: more are a mistake in typing.
 const MOST: f64 = 1e6;
 
-/// Values that `text` lists, in its order.
-///
-/// # Errors
-/// A message that says what is wrong and what would be right.
-pub(super) fn values(text: &str) -> Result<Vec<String>, String> {
-    let mut all = Vec::new();
-    for item in items(text) {
-        let item = item.trim();
-        if item.is_empty() {
-            return Err(format!(
-                "`{text}` has an empty value: write for example 1kHz,2kHz"
-            ));
+/// The values of a parameter. Those of a range are made when they are asked for: there can be a
+/// million, of which a part of a sweep needs a few.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Values {
+    text: String,
+    items: Vec<Item>,
+}
+
+/// A value, or several that differ in a number.
+#[derive(Debug, Clone, PartialEq)]
+enum Item {
+    One(String),
+    Range {
+        before: String,
+        range: ValueRange,
+        after: String,
+    },
+}
+
+impl Item {
+    fn count(&self) -> u64 {
+        match self {
+            Self::One(_) => 1,
+            Self::Range { range, .. } => range.count.into(),
         }
-        if item.contains(char::is_control) {
-            return Err(format!("`{}` is more than a line", item.escape_debug()));
-        }
-        expand(item, &mut all)?;
     }
-    Ok(all)
+}
+
+impl Values {
+    /// Values that `text` lists, in its order.
+    ///
+    /// # Errors
+    /// A message that says what is wrong and what would be right.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut all = Vec::new();
+        for item in items(text) {
+            let item = item.trim();
+            if item.is_empty() {
+                return Err(format!(
+                    "`{text}` has an empty value: write for example 1kHz,2kHz"
+                ));
+            }
+            if item.contains(char::is_control) {
+                return Err(format!("`{}` is more than a line", item.escape_debug()));
+            }
+            all.push(expand(item)?);
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            items: all,
+        })
+    }
+
+    /// The text that lists them.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Their number.
+    pub fn count(&self) -> u64 {
+        self.items.iter().map(Item::count).sum()
+    }
+
+    /// The value of this index; none beyond the last.
+    pub fn get(&self, index: u64) -> Option<String> {
+        let mut left = index;
+        for item in &self.items {
+            if left < item.count() {
+                return Some(match item {
+                    Item::One(value) => value.clone(),
+                    Item::Range {
+                        before,
+                        range,
+                        after,
+                    } => format!("{before}{}{after}", range.value(u32::try_from(left).ok()?)),
+                });
+            }
+            left -= item.count();
+        }
+        None
+    }
 }
 
 /// Splits `text` at commas that are outside brackets and quotes.
@@ -47,11 +109,15 @@ fn items(text: &str) -> Vec<&str> {
     items
 }
 
-/// Adds the values of an item: a range, a text with a range in braces, or a value.
-fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
+/// The values of an item: a range, a text with a range in braces, or a value.
+fn expand(item: &str) -> Result<Item, String> {
+    let of = |before: &str, range, after: &str| Item::Range {
+        before: before.to_owned(),
+        range,
+        after: after.to_owned(),
+    };
     if let Some(range) = ValueRange::read(item)? {
-        all.extend(range.values());
-        return Ok(());
+        return Ok(of("", range, ""));
     }
     let braced = item.split_once('{').and_then(|(before, rest)| {
         let (inside, after) = rest.split_once('}')?;
@@ -59,19 +125,14 @@ fn expand(item: &str, all: &mut Vec<String>) -> Result<(), String> {
     });
     if let Some((before, inside, after)) = braced {
         if let Some(range) = ValueRange::read(inside)? {
-            all.extend(
-                range
-                    .values()
-                    .map(|value| format!("{before}{value}{after}")),
-            );
-            return Ok(());
+            return Ok(of(before, range, after));
         }
     }
-    all.push(item.to_owned());
-    Ok(())
+    Ok(Item::One(item.to_owned()))
 }
 
 /// Numbers with the same unit and the same step.
+#[derive(Debug, Clone, PartialEq)]
 struct ValueRange {
     first: f64,
     count: u32,
@@ -127,13 +188,11 @@ impl ValueRange {
         }))
     }
 
-    fn values(&self) -> impl Iterator<Item = String> {
-        (0..self.count).map(|index| {
-            let value = self.first + f64::from(index) * self.step;
-            // Round to twelve digits, so that ten tenths are one.
-            let rounded = format!("{value:.11e}").parse().unwrap_or(value);
-            format!("{rounded}{}", self.unit)
-        })
+    fn value(&self, index: u32) -> String {
+        let value = self.first + f64::from(index) * self.step;
+        // Round to twelve digits, so that ten tenths are one.
+        let rounded = format!("{value:.11e}").parse().unwrap_or(value);
+        format!("{rounded}{}", self.unit)
     }
 }
 
@@ -177,7 +236,7 @@ fn number_and_unit(text: &str) -> Option<(f64, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::values;
+    use super::Values;
 
     #[test]
     fn lists_and_ranges_are_expanded_in_their_order() {
@@ -205,7 +264,12 @@ mod tests {
             ),
             ("\"a,b\",c", &["\"a,b\"", "c"]),
         ] {
-            assert_eq!(values(text).unwrap(), expected, "{text}");
+            let values = Values::read(text).unwrap();
+            let all: Vec<String> = (0..values.count())
+                .filter_map(|of| values.get(of))
+                .collect();
+            assert_eq!(all, expected, "{text}");
+            assert_eq!(values.get(values.count()), None);
         }
     }
 
@@ -225,7 +289,7 @@ mod tests {
             ("1..2:0", "no values"),
             ("0..1:0.0000001", "more than a million"),
         ] {
-            let error = values(text).unwrap_err();
+            let error = Values::read(text).unwrap_err();
             assert!(error.contains(says), "{text:?}: {error}");
         }
     }

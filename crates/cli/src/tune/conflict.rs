@@ -4,8 +4,6 @@ use miette::{Report, miette};
 use weir_report::{percent, rate, time};
 use weir_tune::{Conflict, Demand, Idleness, Remedy, Session};
 
-use super::text::wrapped;
-
 /// Digits with which quantities of a file look different.
 const DIGITS: u8 = 4;
 
@@ -56,7 +54,7 @@ pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText>
 }
 
 /// Says in a sentence what cannot hold together, in another why, and then what would help.
-pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
+pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
     let demands = demands(session, conflict);
     let of_kind = |kind: &str| -> Vec<String> {
         demands
@@ -95,8 +93,7 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> String {
     }
     told.push(help(session, conflict));
     told.extend(not_tried(session).map(|note| format!("note: {note}")));
-    let told: Vec<String> = told.iter().map(|line| wrapped(line)).collect();
-    told.join("\n")
+    told
 }
 
 /// What would help, of what was tried.

@@ -17,7 +17,7 @@ pub(super) struct TuneAnswer<'a> {
 
 /// The answer if there are none: `{"feasible": false, "system": …, "conflict": [{"deadline":
 /// "control"}, {"rate": "uart"}], "told": "…"}`.
-pub(super) fn conflict(session: &Session, conflict: &Conflict, told: &str) -> Value {
+pub(super) fn conflict(session: &Session, conflict: &Conflict, told: &[String]) -> Value {
     let demands: Vec<_> = demands(session, conflict)
         .into_iter()
         .map(|demand| json!({ demand.kind: demand.name, "value": demand.value }))
@@ -26,6 +26,6 @@ pub(super) fn conflict(session: &Session, conflict: &Conflict, told: &str) -> Va
         "feasible": false,
         "system": session.system().name,
         "conflict": demands,
-        "told": told,
+        "told": told.join(". ") + ".",
     })
 }

@@ -76,3 +76,19 @@ pub fn json(content: &str) -> (Value, Option<i32>) {
         .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err));
     (value, printed.code)
 }
+
+/// The only object of a list with this value.
+pub fn one<'a>(list: &'a Value, key: &str, value: &str) -> &'a Value {
+    let mut found = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|item| item[key] == value);
+    let first = found.next().unwrap_or_else(|| panic!("{value} in {list}"));
+    assert!(found.next().is_none(), "{value} twice in {list}");
+    first
+}
+
+/// The limit of the button in `tests/data/node.toml`.
+pub const BUTTON_LIMIT: &str =
+    r#"limit = { policy = "strict", timing = "lazy", rate = "50Hz", timer = "TIMER1B" }"#;

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::terminal::{Outcome, is_coloured, print, print_json};
-use weir_report::{
-    Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, clean_up_when_interrupted,
-    write_all,
-};
+use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all};
 
 use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
 
@@ -82,7 +79,6 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if arguments.measure {
         experiment.measure_anew(&place)?;
     }
-    clean_up_when_interrupted().into_diagnostic()?;
     let findings = experiment.run(&place)?;
     let written = write(&place, places, &findings)?;
     if arguments.json {

@@ -18,7 +18,7 @@ use weir_board::elf::{self, Image};
 use weir_board::line::Line;
 use weir_board::mps2::Frames;
 use weir_board::run::{
-    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, run, run_with,
+    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Target, check, run, run_with,
 };
 
 mod table;
@@ -140,7 +140,10 @@ const SILENT: WallTime = WallTime::from_secs(2);
 /// Bad arguments, a firmware that cannot be loaded or crashes.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let board = EmulatedBoard::named(&arguments.board).map_err(|message| miette!("{message}"))?;
-    let spec = specification(arguments, board)?;
+    let mut spec = specification(arguments, board)?;
+    // The first build of a simulator takes minutes.
+    check(&spec)?;
+    spec.target = target(&std::env::current_dir().unwrap_or_default(), board)?;
     let result = run_showing_progress(&spec)?;
     if arguments.json {
         let json = table::json(&spec, &arguments.board, &result);
@@ -173,9 +176,8 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
         time.cycles(clock_hz)
             .map_err(|error: QuantityError| miette!("--{name}: {error}"))
     };
-    let here = std::env::current_dir().unwrap_or_default();
     Ok(RunSpec {
-        target: target(&here, board)?,
+        target: Target::unfound(board),
         elf: arguments.firmware.clone(),
         clock_hz,
         warmup_cycles: in_cycles("warmup", arguments.warmup)?,

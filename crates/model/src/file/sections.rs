@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The sections of the system file. Their comments, defaults and examples are the reference
 //! (docs/generated/system-file.md).
+use toml_edit::{Item, TableLike};
+
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, UrgencyNumber, Vector, Whole, Worst};
 use super::linux::{InterfaceName, Linux, Match};
 use super::value::{List, choice, section, words};
@@ -286,9 +288,26 @@ choice! {
     }
 }
 
+impl Limit {
+    /// The keys that a limit in hardware, which counts by itself, does not have.
+    pub const OF_SOFTWARE: [&'static str; 3] = ["timing", "timer", "prescaler"];
+    /// The keys that a limit in software, whose port knows how its lines ask, does not have.
+    pub const OF_HARDWARE: [&'static str; 1] = ["trigger"];
+
+    /// Does the key go with the limit's place?
+    fn fits(limit: &dyn TableLike, key: &str) -> bool {
+        let place = limit.get("place").and_then(Item::as_str);
+        if place == Some(Place::Hardware.name()) {
+            !Self::OF_SOFTWARE.contains(&key)
+        } else {
+            !Self::OF_HARDWARE.contains(&key)
+        }
+    }
+}
+
 section! {
     /// How often a source may interrupt.
-    Limit "[source.limit]" {
+    Limit "[source.limit]", offers Limit::fits {
         /// How it limits.
         required policy: Policy, default "", example "\"bursty\"";
         /// When it masks the source.

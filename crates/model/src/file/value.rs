@@ -297,11 +297,13 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Reports the keys of a table that its section does not have.
+/// Reports the keys of a table that its section does not have. Offered are those that go with the
+/// others of the table, as `fits` says.
 pub(crate) fn refuse_unknown(
     table: &dyn TableLike,
     shape: &Shape,
     entries: &[KeySpec],
+    fits: impl Fn(&dyn TableLike, &str) -> bool,
     section: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
@@ -315,7 +317,8 @@ pub(crate) fn refuse_unknown(
             .map(SourceSpan::from)
             .or_else(|| place(item))
             .unwrap_or(section);
-        let known: Vec<&str> = entries.iter().map(|entry| entry.key).collect();
+        let known = entries.iter().map(|entry| entry.key);
+        let known: Vec<&str> = known.filter(|key| fits(table, key)).collect();
         problems.report(
             format!("{} has no key `{}`", shape.name, printable(name)),
             at,
@@ -356,9 +359,11 @@ macro_rules! section {
     (@required optional) => { false };
     (@name $key:ident) => { stringify!($key) };
     (@name $key:ident $name:literal) => { $name };
+    (@fits) => { |_, _| true };
+    (@fits $fits:path) => { $fits };
     (
         $(#[doc = $about:literal])+
-        $section:ident $title:literal {
+        $section:ident $title:literal $(, offers $fits:path)? {
             $(
                 $(#[doc = $docs:literal])+
                 $need:ident $key:ident $(as $name:literal)? : $type:ty, default $default:literal, example $example:literal;
@@ -400,7 +405,7 @@ macro_rules! section {
                 problems: &mut crate::diagnostics::Problems<'_>,
             ) -> Option<Self> {
                 let table = crate::file::value::expected::<Self, _>(item.as_table_like(), item, at, problems)?;
-                crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, at, problems);
+                crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, section!(@fits $($fits)?), at, problems);
                 let mut entries = Self::ENTRIES.iter();
                 // Fields and entries come from the same list.
                 let mut next = || entries.next();

@@ -91,7 +91,7 @@ fn hardware(
     }
     let keys = Keys::of(limit);
     keys.refuse(
-        &["timing", "timer", "prescaler"],
+        &Limit::OF_SOFTWARE,
         "a limit in hardware, which counts by itself",
         "leave `place` out",
         problems,
@@ -129,7 +129,7 @@ fn software(
     }
     let keys = Keys::of(limit);
     if !keys.refuse(
-        &["trigger"],
+        &Limit::OF_HARDWARE,
         "a limit in software, whose port knows how its lines ask",
         "write place = \"hardware\"",
         problems,
