@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cortex::{Elf, Limit, PER_TICK, can_run, compile, spec};
+use cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
 use object::{Object, ObjectSection, SectionKind};
 use weir_board::firmware::Toolchain;
 use weir_board::run::{RunResult, run};
@@ -19,7 +19,7 @@ const SOURCE: &str = "ports/cortex-m/tests/cost.c";
 
 fn elf(limit: &Limit, limited: u32) -> Elf {
     let defines = [
-        limit.initialiser(),
+        limit.initialiser("LIMIT"),
         format!("LIMITED={limited}"),
         "WEIR_LIMIT_RECORD=0".to_owned(),
     ];
@@ -44,8 +44,8 @@ fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
     // round is not counted.
     let rounds = |requests: u64| {
         let (count, apart) = (50, (burst + 4) * interval);
-        let flood = format!("IRQ20=bursts:{requests}:gap=2000cycles:period={apart}cycles");
-        let mut spec = spec(&elf, &[&flood], count * apart);
+        let text = format!("IRQ20=bursts:{requests}:gap=2000cycles:period={apart}cycles");
+        let mut spec = spec(&elf, &[flood(&text)], count * apart);
         spec.warmup_cycles = apart - 1000;
         let result = run(&spec).unwrap();
         let request = used(&result, "IRQ20");
