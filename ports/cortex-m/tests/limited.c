@@ -4,10 +4,17 @@
  * (their numbers: 0,1), MEMBERS (their names: source0,source1), LIMIT0 to LIMIT7 (initialisers),
  * DIVISOR, LAST (the tick at which it ends), PRIORITY (the group's), WORK (turns of a loop in the
  * handlers' bodies), USER (the thread switches each source off and on, for up to so many turns),
- * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random),
+ * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after up to PAUSE turns),
  * RECORD (the thread copies the record of source 0), TICKED (no timer, but a tick of so many
  * clocks), NESTED (a more urgent group, on IRQ28).
  */
+#ifdef RECORD
+/* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
+volatile unsigned begun, ended, misordered;
+#define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), misordered += begun != ended, begun++)
+#define WEIR_ON_OVERLOAD_END(state) ((void) (state), ended++, misordered += begun != ended)
+#endif
+
 #include "told.h"
 
 #ifndef SOURCES
@@ -221,7 +228,8 @@ void start(void)
         tell_word(((const uint32_t *) &last)[at], at == sizeof last / 4 - 1 ? '\n' : ' ');
     }
 #endif
-    tell();
+    tell_events();
+    leave(0);
 }
 
 extern const vector vectors[];

@@ -26,8 +26,11 @@ static bool told_is_pending(uint32_t source);
 /* The interval that is in force at a source, with the burst in the upper 8 bits. */
 static uint32_t told_limit(uint32_t source);
 
+/* Where they are written down, and then told. */
+#ifndef TOLD_EVENTS
 #define TOLD_EVENTS ((volatile uint32_t *) 0x21000000)
 #define TOLD_TEXT ((volatile char *) 0x21800000)
+#endif
 enum { TOLD_MOST = 25000, TOLD_WORDS = 4, TOLD_NONE = 15 };
 static uint32_t told_count;
 static volatile char *told_end = TOLD_TEXT;
@@ -73,15 +76,20 @@ static void tell_word(uint32_t word, char after)
     *told_end++ = after;
 }
 
-/* Tells everything, and ends the run. */
-static inline void tell(void)
+/* Tells what was written down. */
+static inline void tell_events(void)
 {
     for (uint32_t at = 0; at < TOLD_WORDS * told_count; at++) {
         tell_word(TOLD_EVENTS[at], at % TOLD_WORDS == TOLD_WORDS - 1 ? '\n' : ' ');
     }
     *told_end = 0;
     semihosting(4, (uint32_t) TOLD_TEXT); /* SYS_WRITE0 */
-    uint32_t block[2] = {0x20026, 0};
+}
+
+/* Ends the run. */
+static inline void leave(uint32_t code)
+{
+    uint32_t block[2] = {0x20026, code};
     semihosting(0x20, (uint32_t) block); /* SYS_EXIT_EXTENDED */
 }
 
@@ -91,7 +99,7 @@ static inline void wait(uint32_t turns)
     }
 }
 
-/* A number from 0 to `below` - 1, the same ones in each run. */
+/* A number from 0 to `below` - 1; in each run the same ones. */
 static inline uint32_t dice(uint32_t below)
 {
     static uint32_t state = 2463534242;
