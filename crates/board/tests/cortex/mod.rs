@@ -105,29 +105,39 @@ pub struct Elf {
 }
 
 pub fn compile(source: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    compile_with(&[root().join(source)], &[], &["-Werror"], defines)
+}
+
+/// Compiles these sources and the port; `includes` are folders of headers beside the port's.
+pub fn compile_with(
+    sources: &[PathBuf],
+    includes: &[PathBuf],
+    flags: &[&str],
+    defines: &[String],
+) -> Result<Elf, FirmwareError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limited.elf");
-    let flags = [
-        "-Werror",
+    let layout = [
         "-Wl,--undefined=vectors,--nmagic,--section-start=.vectors=0",
         "-Wl,-Ttext=0x100,-Tbss=0x20000000,--entry=0x100",
     ];
+    let own = ["core/include", "ports/cortex-m/include"].map(|include| root().join(include));
     let firmware = Firmware {
-        sources: [source, "core/src/limit.c"]
-            .map(|source| root.join(source))
-            .to_vec(),
+        sources: [sources, &[root().join("core/src/limit.c")]].concat(),
         defines: defines.to_vec(),
-        includes: ["core/include", "ports/cortex-m/include"]
-            .map(|include| root.join(include))
-            .to_vec(),
-        flags: flags.map(str::to_owned).to_vec(),
+        includes: [&own, includes].concat(),
+        flags: [flags, &layout].concat().iter().map(ToString::to_string).collect(),
     };
     firmware.build_with(&Toolchain::CORTEX_M3, &path)?;
     Ok(Elf {
         _folder: folder,
         path,
     })
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A run of `cycles` on the board, under floods.
