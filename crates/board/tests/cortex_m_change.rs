@@ -119,8 +119,11 @@ fn cortex_m_keeps_the_record_of_core() {
         let more = ["WEIR_LIMIT_RECORD=1", "RECORD", "WORK=200"];
         let elf = compile(SOURCE, &defines(&limit, &more)).unwrap();
         let cycles = limit.config.interval * limit.tick();
+        let mut overloads = 0;
         for seed in 0..2 {
-            let storm = storm("IRQ20", cycles, seed, INTERVALS * cycles * 4 / 5);
+            // Around the burst's rate.
+            let apart = cycles / u64::from(limit.config.burst);
+            let storm = storm("IRQ20", apart, seed, INTERVALS * cycles * 4 / 5);
             let what = format!("{limit:?} {seed}");
             let counters = ["served0", "torn", "begun", "ended", "misordered"];
             let result = told(&elf, &[storm], &counters, INTERVALS * cycles);
@@ -149,8 +152,9 @@ fn cortex_m_keeps_the_record_of_core() {
             assert_eq!(count("begun"), u64::from(seen.overloads), "{what}");
             // A lazy bursty limiter sees the end of the last one when the next request comes.
             assert!(count("begun") - count("ended") <= 1, "{what}");
-            assert!(seen.overloads > 2 && seen.masked_intervals > 5, "{what} {seen:?}");
+            overloads += seen.overloads;
         }
+        assert!(overloads > 5, "{limit:?}: {overloads} overloads");
     });
 }
 

@@ -196,10 +196,15 @@ pub fn storm(line: &str, interval: u64, seed: u64, end: u64) -> LineStimulus {
         now += random.random_range(0..interval * 8);
     }
     times.retain(|&at| at < end);
+    requests(line, times)
+}
+
+/// Requests at these cycles.
+pub fn requests(line: &str, times: Vec<u64>) -> LineStimulus {
     LineStimulus {
         line: flood(&format!("{line}=1Hz")).line,
         stimulus: Stimulus::Trace {
-            name: format!("{line}=storm {seed}"),
+            name: format!("{} requests", times.len()),
             times: Arc::from(times),
         },
     }
