@@ -18,9 +18,11 @@ const SOURCE: &str = "ports/cortex-m/tests/limited.c";
 const CHANGE: u64 = 1000;
 
 fn tunable(limit: &Limit, changes: &[(u64, u8)], pause: u64) -> Elf {
-    let pairs = changes.iter().fold(String::new(), |text, (interval, burst)| {
-        format!("{text}{{{interval}, {burst}}},")
-    });
+    let pairs = changes
+        .iter()
+        .fold(String::new(), |text, (interval, burst)| {
+            format!("{text}{{{interval}, {burst}}},")
+        });
     let more = [format!("CHANGES={pairs}"), format!("PAUSE={pause}")];
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
     compile(SOURCE, &defines(limit, &more)).unwrap()
@@ -49,7 +51,10 @@ fn cortex_m_keeps_the_curves_over_changes() {
     }
     Limit::all().into_par_iter().for_each(|limit| {
         let (interval, burst) = (limit.config.interval, limit.config.burst);
-        let counts = matches!(limit.config.policy, LimitPolicy::Bursty | LimitPolicy::Bucket);
+        let counts = matches!(
+            limit.config.policy,
+            LimitPolicy::Bursty | LimitPolicy::Bucket
+        );
         let more = if counts { burst + 2 } else { 1 };
         let changes = [
             (interval, burst),
@@ -60,7 +65,11 @@ fn cortex_m_keeps_the_curves_over_changes() {
         let cycles = interval * limit.tick();
         let [above, around, ..] = adversaries("IRQ20", &limit);
         let storm = storm("IRQ20", cycles, 1, INTERVALS * cycles);
-        for (pause, flood) in [(cycles / 30, above), (cycles / 8, around), (cycles / 5, storm)] {
+        for (pause, flood) in [
+            (cycles / 30, above),
+            (cycles / 8, around),
+            (cycles / 5, storm),
+        ] {
             let elf = tunable(&limit, &changes, pause);
             let what = format!("{limit:?} {pause} {}", flood.stimulus);
             let events = run(&limit, &elf, flood, &what);
@@ -103,7 +112,10 @@ fn cortex_m_is_not_starved_by_changes() {
             // One-shot: the next request starts the period.
             let least = span / (slower + 2 * late + 700 / limit.tick()) * per_period;
             let served = served.count() as u64;
-            assert!(served + 2 * per_period >= least, "{what}: {served}, not {least}");
+            assert!(
+                served + 2 * per_period >= least,
+                "{what}: {served}, not {least}"
+            );
         }
     });
 }

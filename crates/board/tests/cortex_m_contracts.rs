@@ -92,7 +92,10 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
                     LimitTiming::OneShot => interval + 2 * late + 700 / limit.tick(),
                     _ => interval,
                 };
-                assert!(count + 2 * burst >= span / period * burst, "{what}: {count}");
+                assert!(
+                    count + 2 * burst >= span / period * burst,
+                    "{what}: {count}"
+                );
                 assert!(ticks <= span / interval + 2, "{what}: {ticks} of the timer");
                 assert!(
                     taken <= (span / interval + 2) * (burst - 1),
@@ -101,7 +104,9 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
             }
             LimitPolicy::Strict => {
                 assert!(
-                    served.windows(2).all(|two| two[1] - two[0] <= interval + late),
+                    served
+                        .windows(2)
+                        .all(|two| two[1] - two[0] <= interval + late),
                     "{what}"
                 );
                 assert_eq!((ticks, taken), (count, 0), "{what}");
@@ -182,7 +187,10 @@ fn judge_user(limit: &Limit, events: &[cortex::events::Event], what: &str) {
                 break;
             }
             if after.has(Action::Serve) {
-                assert!(after.now <= most, "{what}: {event:?} is served at {after:?}");
+                assert!(
+                    after.now <= most,
+                    "{what}: {event:?} is served at {after:?}"
+                );
                 waited += 1;
                 at_once += u64::from(has_rested);
                 break;

@@ -29,8 +29,11 @@ fn levels() -> Vec<Limit> {
 /// Runs it and holds every event; returns them with the board's result.
 fn hold(limit: &Limit, more: &[&str], flood: LineStimulus) -> (RunResult, Vec<Event>) {
     let what = format!("{limit:?} {more:?} {}", flood.stimulus);
-    let elf = compile(SOURCE, &defines(limit, &[more, &["WEIR_LIMIT_RECORD=0"]].concat()))
-        .unwrap_or_else(|error| panic!("{error}"));
+    let elf = compile(
+        SOURCE,
+        &defines(limit, &[more, &["WEIR_LIMIT_RECORD=0"]].concat()),
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
     let counters = ["served", "frames", "waiting", "others"];
     let is_shared = more.contains(&"SHARED");
     let counters = &counters[..if is_shared { 4 } else { 3 }];
@@ -93,7 +96,10 @@ fn cortex_m_masks_at_the_device_whatever_else_its_line_does() {
             LimitTiming::Lazy => expiries + 1,
             _ => 0,
         };
-        assert!(refusals <= most, "{what}: {refusals} refusals, {expiries} expiries");
+        assert!(
+            refusals <= most,
+            "{what}: {refusals} refusals, {expiries} expiries"
+        );
         // The flood does not reach the thread.
         let thread = result.background_cycles as f64 / result.cycles as f64;
         assert!(thread > 0.6, "{what}: the thread has {thread}");
@@ -110,12 +116,18 @@ fn cortex_m_serves_every_frame_below_the_limit() {
         let least = (limit.config.interval + 1) * limit.tick() + 1000 + limit.tick();
         let text = format!("ETH=uniform:{least}cycles..{}cycles:seed=8", 2 * least);
         let (result, events) = hold(&limit, &[], flood(&text));
-        let served = events.iter().filter(|event| event.has(Action::Serve)).count() as u64;
+        let served = events
+            .iter()
+            .filter(|event| event.has(Action::Serve))
+            .count() as u64;
         assert!(result.counters["waiting"] <= 1, "{limit:?}");
         assert_eq!(served, result.counters["frames"], "{limit:?}");
         assert!(!events.iter().any(Event::is_refusal), "{limit:?}");
         if limit.config.timing == LimitTiming::Lazy {
-            assert!(events.iter().all(|event| event.kind != Kind::Tick), "{limit:?}");
+            assert!(
+                events.iter().all(|event| event.kind != Kind::Tick),
+                "{limit:?}"
+            );
         }
     });
 }

@@ -48,7 +48,10 @@ impl Group {
         let random = &mut ChaCha12Rng::seed_from_u64(seed);
         let (divisor, usual) = DIVISORS[random.random_range(0..DIVISORS.len())];
         let kinds: Vec<Limit> = Limit::all();
-        let kinds: Vec<&Limit> = kinds.iter().filter(|kind| kind.divisor == divisor).collect();
+        let kinds: Vec<&Limit> = kinds
+            .iter()
+            .filter(|kind| kind.divisor == divisor)
+            .collect();
         let limits: Vec<Limit> = (0..random.random_range(1..=8))
             .map(|_| {
                 let config = kinds[random.random_range(0..kinds.len())].config;
@@ -56,7 +59,11 @@ impl Group {
                 Limit {
                     config: Config {
                         interval: random.random_range(usual / 2..=usual * 4),
-                        burst: if counts { random.random_range(1..=9) } else { 1 },
+                        burst: if counts {
+                            random.random_range(1..=9)
+                        } else {
+                            1
+                        },
                         ..config
                     },
                     divisor,
@@ -68,7 +75,11 @@ impl Group {
         // All lines at the same instants, or each at its own.
         let alike = random.random_bool(0.3);
         let floods = limits.iter().enumerate().map(|(index, limit)| {
-            let seed = if alike { seed } else { 100 * seed + index as u64 };
+            let seed = if alike {
+                seed
+            } else {
+                100 * seed + index as u64
+            };
             let interval = if alike { usual } else { limit.config.interval };
             storm(
                 &format!("IRQ{}", 20 + index),
@@ -89,7 +100,9 @@ impl Group {
     fn defines(&self) -> Vec<String> {
         let count = self.limits.len();
         let join = |prefix: &str| {
-            (1..count).fold(format!("{prefix}0"), |text, n| format!("{text},{prefix}{n}"))
+            (1..count).fold(format!("{prefix}0"), |text, n| {
+                format!("{text},{prefix}{n}")
+            })
         };
         let tick = self.limits[0].tick();
         let mut all = vec![
@@ -137,7 +150,11 @@ impl Group {
             Around::Ticks => self.period() * PER_TICK,
             _ => 0,
         };
-        let call = if self.around == Around::Nothing { 0 } else { CALL };
+        let call = if self.around == Around::Nothing {
+            0
+        } else {
+            CALL
+        };
         (runs * (LATENCY + 8 * self.work) + ticked + call).div_ceil(self.limits[0].tick()) + 1
     }
 
@@ -188,7 +205,12 @@ fn cortex_m_groups_keep_each_source_of_them_under_random_floods() {
     if !can_run() {
         return;
     }
-    let all = [Around::Nothing, Around::User, Around::Changes, Around::Ticks];
+    let all = [
+        Around::Nothing,
+        Around::User,
+        Around::Changes,
+        Around::Ticks,
+    ];
     let cases: Vec<(Around, u64)> = all
         .iter()
         .flat_map(|&around| (0..SEEDS).map(move |seed| (around, seed)))
@@ -199,5 +221,8 @@ fn cortex_m_groups_keep_each_source_of_them_under_random_floods() {
             Group::new(around, 10 * seed + around as u64).hold(&format!("{around:?} {seed}"))
         })
         .sum();
-    assert!(together > 100, "expiries of several sources at once: {together}");
+    assert!(
+        together > 100,
+        "expiries of several sources at once: {together}"
+    );
 }

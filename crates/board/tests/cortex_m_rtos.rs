@@ -24,7 +24,11 @@ fn kernel() -> PathBuf {
     let script = root().join("experiments/behnke2021/node/folder-of.sh");
     let output = Command::new(script).arg("freertos-next").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     PathBuf::from(said.trim_end()).join("FreeRTOS-Kernel")
 }
 
@@ -45,7 +49,12 @@ fn build(kernel: &PathBuf, limit: &Limit, more: &[&str]) -> Result<Elf, Firmware
         "WEIR_LIMIT_RECORD=0".to_owned(),
     ];
     defines.extend(more.iter().map(ToString::to_string));
-    compile_with(&sources, &[tests, kernel.join("include"), port], &[], &defines)
+    compile_with(
+        &sources,
+        &[tests, kernel.join("include"), port],
+        &[],
+        &defines,
+    )
 }
 
 #[test]
@@ -54,30 +63,59 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
         return;
     }
     let kernel = kernel();
-    let limits: Vec<Limit> = Limit::all().into_iter().filter(|limit| limit.divisor == 1).collect();
+    let limits: Vec<Limit> = Limit::all()
+        .into_iter()
+        .filter(|limit| limit.divisor == 1)
+        .collect();
     limits.into_par_iter().for_each(|limit| {
         let elf = build(&kernel, &limit, &[]).unwrap_or_else(|error| panic!("{error}"));
         let cycles = limit.config.interval * limit.tick();
         let all = INTERVALS * cycles;
         let floods = [
-            flood(&format!("IRQ20=uniform:1cycles..{}cycles:seed=9", cycles / 2)),
-            flood(&format!("IRQ28=uniform:1cycles..{}cycles:seed=10", cycles / 2)),
+            flood(&format!(
+                "IRQ20=uniform:1cycles..{}cycles:seed=9",
+                cycles / 2
+            )),
+            flood(&format!(
+                "IRQ28=uniform:1cycles..{}cycles:seed=10",
+                cycles / 2
+            )),
         ];
-        let storms = [storm("IRQ20", cycles, 11, all), storm("IRQ28", cycles, 12, all)];
+        let storms = [
+            storm("IRQ20", cycles, 11, all),
+            storm("IRQ28", cycles, 12, all),
+        ];
         for floods in [floods, storms] {
             let what = format!("{limit:?} {}", floods[0].stimulus);
-            let counters = ["served", "woken", "served_urgent", "held", "held_urgent", "opened"];
+            let counters = [
+                "served",
+                "woken",
+                "served_urgent",
+                "held",
+                "held_urgent",
+                "opened",
+            ];
             let result = told(&elf, &floods, &counters, all + 3_000_000);
             let count = |name: &str| result.counters[name];
             let events: Vec<Event> = result.said.lines().map(Event::parse).collect();
             let of = |source| -> Vec<Event> {
-                events.iter().filter(|event| event.source == source).copied().collect()
+                events
+                    .iter()
+                    .filter(|event| event.source == source)
+                    .copied()
+                    .collect()
             };
             let (inputs, urgent) = (of(0), of(8));
             // The users of the first hold due requests back.
             let served = judge(&limit, &inputs, limit.config.interval - 1, &what);
             judge_expiries(&inputs, cortex::events::latest(&limit, CRITICAL), &what);
-            assert!(inputs.iter().filter(|event| event.kind == Kind::Disable).count() > 20);
+            assert!(
+                inputs
+                    .iter()
+                    .filter(|event| event.kind == Kind::Disable)
+                    .count()
+                    > 20
+            );
             // The second is not late, whatever FreeRTOS does.
             let late = cortex::events::latest(&limit, 0);
             let served_urgent = judge(&limit, &urgent, late, &what);
@@ -111,7 +149,10 @@ fn cortex_m_groups_that_may_not_call_freertos_are_found_out() {
     let floods = [flood("IRQ28=10kHz")];
     let result = run(&cortex::spec(&elf, &floods, 10_000_000)).unwrap();
     assert_eq!(result.exit, Some(3), "FreeRTOS asserts");
-    let error = build(&kernel, &limit, &["PRIORITY=0x20"]).err().unwrap().to_string();
+    let error = build(&kernel, &limit, &["PRIORITY=0x20"])
+        .err()
+        .unwrap()
+        .to_string();
     assert!(
         error.contains("with FreeRTOS at least configMAX_SYSCALL_INTERRUPT_PRIORITY"),
         "{error}"

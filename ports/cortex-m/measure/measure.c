@@ -158,17 +158,21 @@ static void expiry(void)
     }
 }
 
-/* Walks at random through the states of a limiter that has been started. */
+/*
+ * Walks at random through the states of a limiter that has been started: overload, about as often as
+ * allowed, and rests, with and without a request that waits while the line is masked.
+ */
 static void walk(weir_ticks_t (*now)(void))
 {
+    static const uint32_t most[] = {INTERVAL / 8, INTERVAL / 8, INTERVAL * 2, INTERVAL * 6};
     for (uint32_t step = 0; step < STEPS; step++) {
-        /* Overload, about as often as allowed, and rests. */
-        static const uint32_t most[] = {INTERVAL / 8, INTERVAL / 8, INTERVAL * 2, INTERVAL * 6};
         weir_ticks_t begin = now(), rest = dice(most[step / 64 % 4]);
         while (weir_ticks_between(begin, now()) < rest) {
             expiry();
         }
-        request();
+        if (step / 32 % 2 == 0 || weir_nvic_is_enabled(CHIP_LINE)) {
+            request();
+        }
     }
 }
 

@@ -71,10 +71,7 @@ impl Event {
             exception: words[0] >> 24,
             now: u64::from(words[1]),
             at: u64::from(words[2]),
-            limit: (
-                u64::from(words[3] & 0x00ff_ffff),
-                words[3].to_be_bytes()[0],
-            ),
+            limit: (u64::from(words[3] & 0x00ff_ffff), words[3].to_be_bytes()[0]),
         }
     }
 
@@ -168,7 +165,10 @@ pub fn replay<W: Width>(config: &Config, events: &[Event], what: &str) -> Limite
         };
         if event.has(Action::Serve) {
             assert!(!is_user_off, "{config:?} {what}: {event:?} while it is off");
-            assert_ne!(event.exception, 0, "{config:?} {what}: {event:?} in a thread");
+            assert_ne!(
+                event.exception, 0,
+                "{config:?} {what}: {event:?} in a thread"
+            );
         }
     }
     machine
@@ -242,7 +242,10 @@ pub fn judge_expiries(events: &[Event], latest: u64, what: &str) {
         }
         // An event of a thread may come before the timer's interrupt, which it holds back.
         if let Some(at) = armed {
-            assert!(event.now <= at + latest, "{what}: armed for {at}, {event:?}");
+            assert!(
+                event.now <= at + latest,
+                "{what}: armed for {at}, {event:?}"
+            );
         }
         if event.has(Action::Arm) {
             armed = Some(event.at.max(event.now));
@@ -266,6 +269,12 @@ pub fn latest(limit: &Limit, body: u64) -> u64 {
 /// Every request that was taken is served; one may wait at the end (LIMIT-LIVE-2).
 pub fn judge_taken(events: &[Event], what: &str) {
     let taken = events.iter().filter(|event| event.is_taken()).count();
-    let served = events.iter().filter(|event| event.has(Action::Serve)).count();
-    assert!((served..=served + 1).contains(&taken), "{what}: {taken} taken, {served} served");
+    let served = events
+        .iter()
+        .filter(|event| event.has(Action::Serve))
+        .count();
+    assert!(
+        (served..=served + 1).contains(&taken),
+        "{what}: {taken} taken, {served} served"
+    );
 }

@@ -81,17 +81,21 @@ impl Limit {
         self.divisor * PER_TICK
     }
 
+    /// Its policy and its timing, as costs.toml and the system file write them.
+    pub fn names(&self) -> [String; 2] {
+        let timing = match self.config.timing {
+            LimitTiming::OneShot => "one_shot".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        };
+        [format!("{:?}", self.config.policy).to_lowercase(), timing]
+    }
+
     /// The macro `name`, an initialiser in C.
     pub fn initialiser(&self, name: &str) -> String {
-        let upper = |debug: String| match debug.as_str() {
-            "OneShot" => "ONE_SHOT".to_owned(),
-            other => other.to_uppercase(),
-        };
+        let [policy, timing] = self.names().map(|name| name.to_uppercase());
         format!(
-            "{name}=.policy = WEIR_LIMIT_{}, .timing = WEIR_LIMIT_{}, .trigger = WEIR_LIMIT_{}, .interval = {}, .burst = {}",
-            upper(format!("{:?}", self.config.policy)),
-            upper(format!("{:?}", self.config.timing)),
-            upper(format!("{:?}", self.config.trigger)),
+            "{name}=.policy = WEIR_LIMIT_{policy}, .timing = WEIR_LIMIT_{timing}, .trigger = WEIR_LIMIT_{}, .interval = {}, .burst = {}",
+            format!("{:?}", self.config.trigger).to_uppercase(),
             self.config.interval,
             self.config.burst
         )
@@ -102,6 +106,17 @@ impl Limit {
 pub struct Elf {
     _folder: TempDir,
     pub path: PathBuf,
+}
+
+impl Elf {
+    /// A path in a folder of its own, where nothing is yet.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            path: folder.path().join("limited.elf"),
+            _folder: folder,
+        }
+    }
 }
 
 pub fn compile(source: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
@@ -115,8 +130,7 @@ pub fn compile_with(
     flags: &[&str],
     defines: &[String],
 ) -> Result<Elf, FirmwareError> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("limited.elf");
+    let elf = Elf::new();
     let layout = [
         "-Wl,--undefined=vectors,--nmagic,--section-start=.vectors=0",
         "-Wl,-Ttext=0x100,-Tbss=0x20000000,--entry=0x100",
@@ -126,13 +140,14 @@ pub fn compile_with(
         sources: [sources, &[root().join("core/src/limit.c")]].concat(),
         defines: defines.to_vec(),
         includes: [&own, includes].concat(),
-        flags: [flags, &layout].concat().iter().map(ToString::to_string).collect(),
+        flags: [flags, &layout]
+            .concat()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
     };
-    firmware.build_with(&Toolchain::CORTEX_M3, &path)?;
-    Ok(Elf {
-        _folder: folder,
-        path,
-    })
+    firmware.build_with(&Toolchain::CORTEX_M3, &elf.path)?;
+    Ok(elf)
 }
 
 /// The repository's root.
