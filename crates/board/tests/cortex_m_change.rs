@@ -140,7 +140,7 @@ fn cortex_m_keeps_the_record_of_core() {
             let counters = ["served0", "torn", "begun", "ended", "misordered"];
             let result = told(&elf, &[storm], &counters, INTERVALS * cycles);
             let (record, events) = result.said.split_once('\n').unwrap();
-            let events: Vec<Event> = events.lines().map(Event::parse).collect();
+            let events = parse(events);
             let machine = replay::<W32>(&limit.config, &events, &what);
             let seen = record_of(&words(record));
             let kept = machine.record().unwrap();

@@ -26,7 +26,7 @@ fn build(output: &Path, options: &[String]) -> Result<(), String> {
 }
 
 #[test]
-fn what_a_chip_measures_of_its_limits_is_what_the_board_counts() {
+fn cortex_m_measures_of_its_limits_what_the_board_counts() {
     if !can_run() {
         return;
     }
@@ -99,7 +99,7 @@ fn what_a_chip_measures_of_its_limits_is_what_the_board_counts() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn cortex_m_refuses_what_cannot_be_measured() {
     if !can_run() {
         return;
     }

@@ -8,7 +8,7 @@ mod cortex;
 use std::collections::BTreeSet;
 
 use cortex::events::{
-    Event, INTERVALS, Kind, LATENCY, judge_curve, judge_expiries, judge_taken, replay, told,
+    Event, INTERVALS, Kind, LATENCY, judge_curve, judge_expiries, judge_taken, parse, replay, told,
 };
 use cortex::{DIVISORS, Limit, PER_TICK, can_run, compile, storm};
 use rand::{Rng, SeedableRng};
@@ -41,6 +41,8 @@ struct Group {
     floods: Vec<LineStimulus>,
     /// The ticks after which the run ends.
     last: u64,
+    /// The timer wraps in the middle of the run (LIMIT-TIME-1).
+    wraps: bool,
 }
 
 impl Group {
@@ -94,6 +96,7 @@ impl Group {
             limits,
             around,
             last,
+            wraps: random.random_bool(0.5),
         }
     }
 
@@ -119,6 +122,9 @@ impl Group {
                 .enumerate()
                 .map(|(index, limit)| limit.initialiser(&format!("LIMIT{index}"))),
         );
+        if self.wraps {
+            all.push(format!("BEFORE_WRAP={}", self.last / 2));
+        }
         let usual = self.last / INTERVALS;
         match self.around {
             Around::Nothing => {}
@@ -168,7 +174,7 @@ impl Group {
         let counters: Vec<&str> = counters.iter().map(String::as_str).collect();
         let cycles = self.last * self.limits[0].tick();
         let result = told(&elf, &self.floods, &counters, cycles);
-        let events: Vec<Event> = result.said.lines().map(Event::parse).collect();
+        let events = parse(&result.said);
         let late = self.latest();
         for (index, limit) in self.limits.iter().enumerate() {
             let what = format!("{what}, source {index} of {self:?}");

@@ -7,7 +7,7 @@ mod cortex;
 use std::path::PathBuf;
 use std::process::Command;
 
-use cortex::events::{Event, INTERVALS, Kind, judge_curve, judge_expiries, replay, told};
+use cortex::events::{Event, INTERVALS, Kind, judge_curve, judge_expiries, parse, replay, told};
 use cortex::{Elf, Limit, can_run, compile_with, flood, root, storm};
 use rayon::prelude::*;
 use weir_board::firmware::FirmwareError;
@@ -97,7 +97,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
             ];
             let result = told(&elf, &floods, &counters, all + 3_000_000);
             let count = |name: &str| result.counters[name];
-            let events: Vec<Event> = result.said.lines().map(Event::parse).collect();
+            let events = parse(&result.said);
             let of = |source| -> Vec<Event> {
                 events
                     .iter()

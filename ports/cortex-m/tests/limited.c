@@ -4,9 +4,10 @@
  * (their numbers: 0,1), MEMBERS (their names: source0,source1), LIMIT0 to LIMIT7 (initialisers),
  * DIVISOR, LAST (the tick at which it ends), PRIORITY (the group's), WORK (turns of a loop in the
  * handlers' bodies), USER (the thread switches each source off and on, for up to so many turns),
- * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after up to PAUSE turns),
- * RECORD (the thread copies the record of source 0), TICKED (no timer, but a tick of so many
- * clocks), NESTED (a more urgent group, on IRQ28).
+ * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after
+ * up to PAUSE turns), BEFORE_WRAP (the timer starts so many ticks before it wraps), RECORD (the
+ * thread copies the record of source 0), TICKED (no timer, but a tick of so many clocks), NESTED (a
+ * more urgent group, on IRQ28).
  */
 #ifdef RECORD
 /* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
@@ -189,6 +190,12 @@ static void copy_record(void)
 void start(void)
 {
     group_run();
+#ifdef BEFORE_WRAP
+    *(volatile uint32_t *) 0x40002000 = BEFORE_WRAP; /* what the timer counts down from */
+#ifndef TICKED
+    ticks_alarm_after(ticks_now(), WEIR_CORTEX_M_REST);
+#endif
+#endif
 #define START(n) source##n##_start();
     WEIR_CORTEX_M_EACH(START, SOURCES)
 #ifdef NESTED

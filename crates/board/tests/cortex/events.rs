@@ -3,7 +3,7 @@
 //! it.
 use weir_board::run::{LineStimulus, RunResult, run};
 use weir_core_sys::curve::{most, most_across, most_across_all};
-use weir_core_sys::{Action, Config, Limiter, Step, Width};
+use weir_core_sys::{Action, Config, Limiter, Step, W32, Width};
 
 use super::{Elf, Limit, spec};
 
@@ -57,7 +57,7 @@ pub struct Event {
 }
 
 impl Event {
-    pub fn parse(line: &str) -> Self {
+    fn parse(line: &str) -> Self {
         use Kind::{Change, Disable, Enable, Refused, Request, Start, Tick};
         let words = words(line);
         let kinds = [Start, Request, Refused, Tick, Enable, Disable, Change];
@@ -88,6 +88,24 @@ impl Event {
     pub fn is_taken(&self) -> bool {
         matches!(self.kind, Kind::Request | Kind::Refused) || self.has(Action::Ack)
     }
+}
+
+/// The events that a firmware has told. Their instants go on where the timer wraps.
+pub fn parse(lines: &str) -> Vec<Event> {
+    let mut events: Vec<Event> = lines.lines().map(Event::parse).collect();
+    let Some(begin) = events.first().map(|event| event.now) else {
+        return events;
+    };
+    for event in &mut events {
+        // 32 bits of both; `at` may lie before `now`.
+        let since = (event.now as u32).wrapping_sub(begin as u32);
+        let ahead = (event.at as u32)
+            .wrapping_sub(event.now as u32)
+            .cast_signed();
+        event.now = begin + u64::from(since);
+        event.at = event.now.wrapping_add_signed(i64::from(ahead));
+    }
+    events
 }
 
 /// The hexadecimal words of a line.
@@ -126,7 +144,7 @@ pub fn flooded(
 ) -> (RunResult, Vec<Event>) {
     let cycles = INTERVALS * limit.config.interval * limit.tick();
     let result = told(elf, floods, counters, cycles);
-    let events = result.said.lines().map(Event::parse).collect();
+    let events = parse(&result.said);
     (result, events)
 }
 
@@ -156,7 +174,11 @@ pub fn replay<W: Width>(config: &Config, events: &[Event], what: &str) -> Limite
             );
         }
         if step.has(Action::Arm) {
-            assert_eq!(event.at, step.at, "{config:?} {what}: event {index}");
+            assert_eq!(
+                W32::wrap(event.at),
+                step.at,
+                "{config:?} {what}: event {index}"
+            );
         }
         is_user_off = match event.kind {
             Kind::Disable => true,
