@@ -4,7 +4,8 @@
  * group. Macros: LIMIT0 to LIMIT3 (initialisers), SOURCES (the numbers of those that are limited:
  * 0,1) and MEMBERS (their names), both undefined without a limit; PADDING (so many instructions in
  * the body, far away: no other instruction changes, and what runs the body is known by its length);
- * BEFORE_WRAP (the timer starts so many ticks before it wraps).
+ * TUNABLE (the thread changes the limits), BEFORE_WRAP (the timer starts so many ticks before it
+ * wraps).
  */
 #include <stdint.h>
 
@@ -26,8 +27,13 @@ WEIR_INLINE void body(void)
 
 #ifdef SOURCES
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, 1);
+#ifdef TUNABLE
+#define LIMITED WEIR_CORTEX_M_LIMIT_TUNABLE
+#else
+#define LIMITED WEIR_CORTEX_M_LIMIT
+#endif
 #define SOURCE(n)                                                                                                                          \
-    WEIR_CORTEX_M_LIMIT(source##n, ticks, 20 + (n), irq2##n, LIMIT##n)                                                                     \
+    LIMITED(source##n, ticks, 20 + (n), irq2##n, LIMIT##n)                                                                                 \
     {                                                                                                                                      \
         body();                                                                                                                            \
     }
@@ -61,6 +67,10 @@ void start(void)
 #endif
     for (;;) {
         progress++;
+#ifdef TUNABLE
+#define CHANGE(n) source##n##_change(progress, (uint8_t) progress);
+        WEIR_CORTEX_M_EACH(CHANGE, SOURCES)
+#endif
     }
 }
 

@@ -78,9 +78,13 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
  */
 #define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                          \
     WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
-    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                        \
+    WEIR_INLINE weir_limit_config_t name##_config(void)                                                                                    \
+    {                                                                                                                                      \
+        weir_limit_config_t config = {__VA_ARGS__};                                                                                        \
+        return config;                                                                                                                     \
+    }                                                                                                                                      \
     static weir_limit_state_t name##_state;                                                                                                \
-    WEIR_CORTEX_M_DEFINE_(name, name##_config, name##_state, timer, irq, vector, mask_it, unmask_it)
+    WEIR_CORTEX_M_DEFINE_(name, name##_state, timer, irq, vector, mask_it, unmask_it)
 
 /**
  * WEIR_CORTEX_M_LIMIT with its configuration in RAM: NAME_change() changes its interval and burst
@@ -93,8 +97,16 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 #define WEIR_CORTEX_M_LIMIT_TUNABLE_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                  \
     WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
     static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
+    /* Policy, timing and trigger do not change: the compiler knows them. */                                                               \
+    WEIR_INLINE weir_limit_config_t name##_config(void)                                                                                    \
+    {                                                                                                                                      \
+        weir_limit_config_t config = {__VA_ARGS__};                                                                                        \
+        config.interval = name##_limit.config.interval;                                                                                    \
+        config.burst = name##_limit.config.burst;                                                                                          \
+        return config;                                                                                                                     \
+    }                                                                                                                                      \
     WEIR_CORTEX_M_DEFINE_CHANGE_(name, name##_limit, timer)                                                                                \
-    WEIR_CORTEX_M_DEFINE_(name, name##_limit.config, name##_limit.state, timer, irq, vector, mask_it, unmask_it)
+    WEIR_CORTEX_M_DEFINE_(name, name##_limit.state, timer, irq, vector, mask_it, unmask_it)
 
 /* NAME_check(): does not compile with a limit that cannot be kept. */
 #define WEIR_CORTEX_M_DEFINE_CHECK_(name, ...)                                                                                             \
@@ -148,8 +160,8 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 #define WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)
 #endif
 
-/* A source, whose limit and state are the variables `config` and `state`. */
-#define WEIR_CORTEX_M_DEFINE_(name, config, state, timer, irq, vector, mask_it, unmask_it)                                                 \
+/* A source, whose limit in force is NAME_config() and whose state is the variable `state`. */
+#define WEIR_CORTEX_M_DEFINE_(name, state, timer, irq, vector, mask_it, unmask_it)                                                         \
     enum { name##_irq = (irq) };                                                                                                           \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
     WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                           \
@@ -168,13 +180,14 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     void vector(void)                                                                                                                      \
     {                                                                                                                                      \
         weir_ticks_t now = timer##_now();                                                                                                  \
+        const weir_limit_config_t config = name##_config();                                                                                \
         weir_limit_step_t step;                                                                                                            \
         if (weir_limit_is_on(&(state))) {                                                                                                  \
-            step = weir_limit_request_with(&(state), &(config), now, false);                                                               \
+            step = weir_limit_request_with(&(state), &config, now, false);                                                                 \
             name##_perform_line(step);                                                                                                     \
             WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                               \
         } else {                                                                                                                           \
-            step = weir_limit_refused_with(&(state), &(config), now);                                                                      \
+            step = weir_limit_refused_with(&(state), &config, now);                                                                        \
             name##_perform_line(step);                                                                                                     \
             WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                               \
         }                                                                                                                                  \
@@ -191,8 +204,9 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
     WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
     {                                                                                                                                      \
-        bool pending = (config).trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                           \
-        weir_limit_step_t step = weir_limit_tick_with(&(state), &(config), now, pending);                                                  \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        bool pending = config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                             \
+        weir_limit_step_t step = weir_limit_tick_with(&(state), &config, now, pending);                                                    \
         name##_perform_line(step);                                                                                                         \
         WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                    \
         if (step.serve) {                                                                                                                  \
@@ -205,7 +219,8 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
     WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
     {                                                                                                                                      \
-        if (!weir_limit_is_armed(&(state), &(config))) {                                                                                   \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        if (!weir_limit_is_armed(&(state), &config)) {                                                                                     \
             return most;                                                                                                                   \
         }                                                                                                                                  \
         if (weir_limit_is_released(&(state)) || weir_ticks_reached(now, (state).due)) {                                                    \
@@ -221,7 +236,8 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
         weir_ticks_t now = timer##_now();                                                                                                  \
         weir_nvic_set_priority(name##_irq, timer##_priority());                                                                            \
-        weir_limit_step_t step = weir_limit_start_with(&(state), &(config), now);                                                          \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        weir_limit_step_t step = weir_limit_start_with(&(state), &config, now);                                                            \
         name##_perform_line(step);                                                                                                         \
         WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_START, now, false, step);                                                     \
         weir_nvic_enable(name##_irq);                                                                                                      \
