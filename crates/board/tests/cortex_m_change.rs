@@ -5,7 +5,7 @@ mod cortex;
 
 use cortex::events::{
     Event, INTERVALS, Kind, defines, flooded, judge_curve, judge_expiries, judge_taken, latest,
-    replay, told, words,
+    parse, replay, told, words,
 };
 use cortex::{Elf, Limit, adversaries, can_run, compile, flood, storm};
 use rayon::prelude::*;

@@ -4,9 +4,8 @@
 //!
 //! Searched is the longest of each event, by floods of [`RUN`] intervals over a wrap of the timer:
 //! storms of every rate around the limit and above it, at random phases ([`storm`]), and bursts
-//! within the limit. What runs the handler is told from what does not by its length: the body of the
-//! handler has [`SHORT`] instructions in one firmware and [`LONG`] in another, which is the same
-//! otherwise.
+//! within the limit. What runs the handler is told from what does not by its length: the body has
+//! [`SHORT`] instructions in one firmware and [`LONG`] in another, which is the same otherwise.
 //!
 //! `cargo test -p weir-board --test cortex_m_costs -- --nocapture` prints the tables.
 mod cortex;

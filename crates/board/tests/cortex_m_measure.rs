@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The program that measures on a chip what its limits cost (ports/cortex-m/measure): what it prints
-//! is held against the exact counts of the board mps2-an385.
+//! The program that measures on a chip what its limits cost (ports/cortex-m/measure): what it
+//! prints is held against the exact counts of the board mps2-an385.
 mod cortex;
 
 use std::path::Path;

@@ -6,8 +6,9 @@
 #   build.sh CHIP OUTPUT [FLASH RAM RAM_END] [OPTION...]
 #
 # CHIP is the chip's header, such as mps2-an385.h; OUTPUT the ELF file. FLASH and RAM are where the
-# chip's memories begin (0 and 0x20000000), RAM_END where the second ends (0x20004000). Options go to
-# the compiler: -mcpu=cortex-m4, -O2, what the product is compiled with; -mcpu=cortex-m3 -Os without.
+# chip's memories begin (0 and 0x20000000), RAM_END where the second ends (0x20004000). Options go
+# to the compiler: -mcpu=cortex-m4, -O2, what the product is compiled with. Without them it gets
+# -mcpu=cortex-m3 -Os.
 # Exit: 0; 2 it cannot be built, and the message says why.
 set -euo pipefail
 folder=$(cd "$(dirname "$0")" && pwd)

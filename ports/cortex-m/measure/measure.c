@@ -5,8 +5,8 @@
  *
  * The thread holds all interrupts back and lets one in at a time, between two looks at the cycle
  * counter. It makes requests, waits for the timer and rests at random, so that every event happens
- * in many states of its limiter; the longest of each is told. The handler's body, which adds one to a
- * counter, is part of it.
+ * in many states of its limiter; the longest of each is told. The handler's body, which adds one to
+ * a counter, is part of it.
  */
 #include <stdint.h>
 
@@ -159,8 +159,8 @@ static void expiry(void)
 }
 
 /*
- * Walks at random through the states of a limiter that has been started: overload, about as often as
- * allowed, and rests, with and without a request that waits while the line is masked.
+ * Walks at random through the states of a limiter that has been started: overload, about as often
+ * as allowed, and rests, with and without a request that waits while the line is masked.
  */
 static void walk(weir_ticks_t (*now)(void))
 {
@@ -228,9 +228,9 @@ POLICIES(MEASURE)
 
 void start(void)
 {
-    extern uint32_t bss_begin, bss_end;
-    for (volatile uint32_t *at = &bss_begin; at < &bss_end; at++) {
-        *at = 0;
+    extern uint32_t bss_begin[], bss_end[];
+    for (uintptr_t at = (uintptr_t) bss_begin; at < (uintptr_t) bss_end; at += 4) {
+        *(volatile uint32_t *) at = 0;
     }
     __asm volatile("cpsid i" ::: "memory");
     for (uint32_t number = 0; number < VECTORS; number++) {

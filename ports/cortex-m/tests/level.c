@@ -6,10 +6,6 @@
  */
 #include "told.h"
 
-#ifndef USER
-#define USER 0
-#endif
-
 /* The LAN9118 (data sheet, 5.3). */
 #define CARD(offset) (*(volatile uint32_t *) (0x40200000u + (offset)))
 #define RX_DATA CARD(0x00)
@@ -135,12 +131,12 @@ void start(void)
     weir_ticks_t begin = ticks_now();
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
         progress++;
-        if (USER > 0) {
-            source_disable();
-            wait(1 + dice(USER) * (dice(8) == 0 ? 8 : 1));
-            source_enable();
-            wait(1 + dice(USER) * (dice(8) == 0 ? 8 : 1));
-        }
+#ifdef USER
+        source_disable();
+        wait_at_random(USER);
+        source_enable();
+        wait_at_random(USER);
+#endif
     }
     __asm volatile("cpsid i");
     MAC_CSR_DATA = 0; /* no frame comes any more */

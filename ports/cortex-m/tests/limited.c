@@ -25,9 +25,6 @@ volatile unsigned begun, ended, misordered;
 #ifndef PRIORITY
 #define PRIORITY 0x80
 #endif
-#ifndef USER
-#define USER 0
-#endif
 #ifndef WORK
 #define WORK 0
 #endif
@@ -148,12 +145,6 @@ static uint32_t told_limit(uint32_t source)
     return 0;
 }
 
-/* The user's turns: short ones, and now and then one many times as long. */
-static inline void wait_at_random(uint32_t most)
-{
-    wait(1 + dice(most) * (dice(8) == 0 ? 8 : 1));
-}
-
 #ifdef CHANGES
 static const struct {
     weir_ticks_t interval;
@@ -218,14 +209,14 @@ void start(void)
 #ifdef RECORD
         copy_record();
 #endif
-        if (USER > 0) {
+#ifdef USER
 #define SWITCH(n)                                                                                                                          \
     source##n##_disable();                                                                                                                 \
     wait_at_random(USER);                                                                                                                  \
     source##n##_enable();                                                                                                                  \
     wait_at_random(USER);
-            WEIR_CORTEX_M_EACH(SWITCH, SOURCES)
-        }
+        WEIR_CORTEX_M_EACH(SWITCH, SOURCES)
+#endif
     }
     __asm volatile("cpsid i");
 #ifdef RECORD

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the firmwares of the tests share: they write down every event of their sources, with what the
- * port did, and at the end tell all of them by semihosting: a line of hexadecimal words per event.
+ * What the firmwares of the tests share: they write down every event of their sources, with what
+ * the port did, and at the end tell all of them by semihosting: a line of hexadecimal words per event.
  * Include it in place of weir/cortex_m.h, and define the functions that are only declared here.
  */
 #ifndef TOLD_H
@@ -107,6 +107,12 @@ static inline uint32_t dice(uint32_t below)
     state ^= state >> 17;
     state ^= state << 5;
     return state % below;
+}
+
+/* The user's turns: short ones, and now and then one many times as long. */
+static inline void wait_at_random(uint32_t most)
+{
+    wait(1 + dice(most) * (dice(8) == 0 ? 8 : 1));
 }
 
 static inline void stop(void)

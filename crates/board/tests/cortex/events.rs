@@ -99,9 +99,7 @@ pub fn parse(lines: &str) -> Vec<Event> {
     for event in &mut events {
         // 32 bits of both; `at` may lie before `now`.
         let since = (event.now as u32).wrapping_sub(begin as u32);
-        let ahead = (event.at as u32)
-            .wrapping_sub(event.now as u32)
-            .cast_signed();
+        let ahead = (event.at as u32).wrapping_sub(event.now as u32) as i32;
         event.now = begin + u64::from(since);
         event.at = event.now.wrapping_add_signed(i64::from(ahead));
     }

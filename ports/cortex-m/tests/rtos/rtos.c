@@ -19,7 +19,7 @@
 enum { STACK_WORDS = 256, FAILED = 3 };
 
 volatile uint32_t served, woken;
-/* In critical sections: services of the two sources, and calls of the port that ended the section. */
+/* In critical sections: services of the two sources, and calls of the port that ended one. */
 volatile uint32_t held, held_urgent, opened;
 static TaskHandle_t waiter;
 
