@@ -140,7 +140,7 @@ fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
             let elf = compile(SOURCE, &defines(&limit, &[&turns, &record, "WORK=20"])).unwrap();
             for flood in floods.iter().chain([&storm]) {
                 let what = format!("{limit:?} {record} {}", flood.stimulus);
-                let (_, events) = flooded(&elf, &limit, &[flood.clone()], &[]);
+                let (_, events) = flooded(&elf, &limit, std::slice::from_ref(flood), &[]);
                 replay::<Bare<W32>>(&limit.config, &events, &what);
                 // While the user holds a due request back, paced is up to an interval late.
                 judge_curve(&limit.config, &events, limit.config.interval - 1, &what);
@@ -211,7 +211,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
         let least = (limit.config.interval + 1) * limit.tick() + LATENCY + limit.tick();
         let text = format!("IRQ20=uniform:{least}cycles..{}cycles:seed=4", 2 * least);
         let flood = flood(&text);
-        let (result, events) = flooded(&elf, &limit, &[flood.clone()], &[]);
+        let (result, events) = flooded(&elf, &limit, std::slice::from_ref(&flood), &[]);
         replay::<Bare<W32>>(&limit.config, &events, &text);
         let served = judge(&limit, &events, 0, &text);
         // LIMIT-LOSS-1. The flood goes on while the firmware tells its events; one request may come
