@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! ports/cortex-m under FreeRTOS 11 on the board mps2-an385: a group whose handlers call it, and
-//! one that it never holds back (ports/cortex-m/tests/rtos). Both are held event by event against the
-//! machine of core/.
+//! one that it never holds back (ports/cortex-m/tests/rtos). Both are held event by event against
+//! the machine of core/.
 mod cortex;
 
 use std::path::PathBuf;

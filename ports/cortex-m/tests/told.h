@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What the firmwares of the tests share: they write down every event of their sources, with what
- * the port did, and at the end tell all of them by semihosting: a line of hexadecimal words per event.
- * Include it in place of weir/cortex_m.h, and define the functions that are only declared here.
+ * the port did, and at the end tell all of them by semihosting: a line of hexadecimal words per
+ * event. Include it in place of weir/cortex_m.h, and define the functions that are only declared
+ * here.
  */
 #ifndef TOLD_H
 #define TOLD_H
