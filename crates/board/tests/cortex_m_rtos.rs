@@ -4,7 +4,7 @@
 //! the machine of core/.
 mod cortex;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cortex::events::{Event, INTERVALS, Kind, judge_curve, judge_expiries, parse, replay, told};
@@ -32,7 +32,7 @@ fn kernel() -> PathBuf {
     PathBuf::from(said.trim_end()).join("FreeRTOS-Kernel")
 }
 
-fn build(kernel: &PathBuf, limit: &Limit, more: &[&str]) -> Result<Elf, FirmwareError> {
+fn build(kernel: &Path, limit: &Limit, more: &[&str]) -> Result<Elf, FirmwareError> {
     let tests = root().join("ports/cortex-m/tests/rtos");
     let port = kernel.join("portable/GCC/ARM_CM3");
     let sources = [
