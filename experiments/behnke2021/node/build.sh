@@ -23,19 +23,8 @@ done
 echo '#include <string.h>' | arm-none-eabi-gcc -x c -E - >/dev/null 2>&1 ||
     fail 'arm-none-eabi-gcc has no C library; scripts/bootstrap.sh arm installs libnewlib-arm-none-eabi'
 
-# Where Cargo has unpacked the two crates; nothing of theirs is copied here.
-metadata() { cargo metadata --locked --offline --format-version 1 --filter-platform thumbv7m-none-eabi; }
-if ! found=$(metadata 2>/dev/null); then
-    "$root/scripts/network.sh" cargo fetch --locked || { [ $? != 3 ] || exit 3 && fail "cargo's message is above"; }
-    found=$(metadata) || fail "cargo's message is above"
-fi
-folder_of() {
-    python3 -c '
-import json, os, sys
-print(*(os.path.dirname(p["manifest_path"]) for p in json.load(sys.stdin)["packages"] if p["name"] == sys.argv[1]))' "$1" <<<"$found"
-}
-freertos=$(folder_of freertos-next)/FreeRTOS-Kernel
-lwip=$(folder_of lwip)
+freertos=$(./folder-of.sh freertos-next)/FreeRTOS-Kernel
+lwip=$(./folder-of.sh lwip)
 [ -e "$freertos/tasks.c" ] || fail "$freertos has no tasks.c: is this freertos-next 0.12?"
 [ -e "$lwip/src/api/tcpip.c" ] || fail "$lwip has no src/api/tcpip.c: is this lwip 0.4?"
 

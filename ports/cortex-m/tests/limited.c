@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A limited source on IRQ20 of mps2-an385 (and with NESTED one on IRQ21, in another, more urgent
- * group). It writes down every event, with what the port did, and tells all of them by
- * semihosting: a line of hexadecimal words per event. Macros: LIMIT (the initialiser), DIVISOR,
- * LAST (the tick at which it ends), PRIORITY (the group's), USER (the thread switches the source
- * off and on, each for so many turns of a loop), WORK (turns of a loop in the handler's body),
- * TICKED (no timer, but a tick of so many clocks).
+ * Limited sources in one group, on IRQ20 and the following lines of mps2-an385. Macros: SOURCES
+ * (their numbers: 0,1), MEMBERS (their names: source0,source1), LIMIT0 to LIMIT7 (initialisers),
+ * DIVISOR, LAST (the tick at which it ends), PRIORITY (the group's), WORK (turns of a loop in the
+ * handlers' bodies), USER (the thread switches each source off and on, for up to so many turns),
+ * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after
+ * up to PAUSE turns), BEFORE_WRAP (the timer starts so many ticks before it wraps), RECORD (the
+ * thread copies the record of source 0), TICKED (no timer, but a tick of so many clocks), NESTED (a
+ * more urgent group, on IRQ28).
  */
-#include <stdint.h>
+#ifdef RECORD
+/* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
+volatile unsigned begun, ended, misordered;
+#define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), misordered += begun != ended, begun++)
+#define WEIR_ON_OVERLOAD_END(state) ((void) (state), ended++, misordered += begun != ended)
+#endif
 
-#include "weir/limit_types.h"
+#include "told.h"
 
-static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t now, bool pending, weir_limit_step_t step);
-#define WEIR_CORTEX_M_ON_EVENT(state, kind, now, pending, step) note(state, kind, now, pending, step)
-
-#include <weir/chips/cmsdk.h>
-#include <weir/cortex_m.h>
-
+#ifndef SOURCES
+#define SOURCES 0
+#define MEMBERS source0
+#endif
 #ifndef PRIORITY
 #define PRIORITY 0x80
-#endif
-#ifndef USER
-#define USER 0
 #endif
 #ifndef WORK
 #define WORK 0
@@ -34,15 +36,18 @@ WEIR_CORTEX_M_CLOCK(ticks, counter_now());
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, DIVISOR);
 #endif
 
-volatile uint32_t served, progress;
+volatile uint32_t progress, entered;
 
 #ifdef NESTED
 static volatile bool is_in_body;
 #endif
 
-WEIR_CORTEX_M_LIMIT(source, ticks, 20, irq20, LIMIT)
+static void body(void)
 {
-    served++;
+    /* The members of a group never interrupt each other. */
+    if (entered++ != 0) {
+        stop();
+    }
 #ifdef NESTED
     is_in_body = true;
 #endif
@@ -52,10 +57,25 @@ WEIR_CORTEX_M_LIMIT(source, ticks, 20, irq20, LIMIT)
 #ifdef NESTED
     is_in_body = false;
 #endif
+    entered--;
 }
 
+#ifdef CHANGES
+#define LIMITED WEIR_CORTEX_M_LIMIT_TUNABLE
+#else
+#define LIMITED WEIR_CORTEX_M_LIMIT
+#endif
+#define SOURCE(n)                                                                                                                          \
+    volatile uint32_t served##n;                                                                                                           \
+    LIMITED(source##n, ticks, 20 + (n), irq2##n, LIMIT##n)                                                                                 \
+    {                                                                                                                                      \
+        served##n++;                                                                                                                       \
+        body();                                                                                                                            \
+    }
+WEIR_CORTEX_M_EACH(SOURCE, SOURCES)
+
 #ifdef TICKED
-WEIR_CORTEX_M_TICKED_GROUP(group, ticks, PRIORITY, source);
+WEIR_CORTEX_M_TICKED_GROUP(group, ticks, PRIORITY, MEMBERS);
 
 static void sys_tick(void)
 {
@@ -72,7 +92,7 @@ static void group_run(void)
     *(volatile uint32_t *) 0xe000e010 = 7; /* the processor's clock, with its interrupt, on */
 }
 #else
-WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, dual_timer, source);
+WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, dual_timer, MEMBERS);
 #endif
 
 #ifdef NESTED
@@ -82,7 +102,7 @@ WEIR_CMSDK_TWO_TIMERS(fine, 0x40000000, 0x40001000, 9);
 volatile uint32_t served_urgent;
 volatile uint32_t nested;
 
-WEIR_CORTEX_M_LIMIT(urgent, fine, 21, irq21, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_EAGER, .interval = 500, .burst = 1)
+WEIR_CORTEX_M_LIMIT(urgent, fine, 28, irq28, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_EAGER, .interval = 500, .burst = 1)
 {
     served_urgent++;
     nested += is_in_body;
@@ -92,58 +112,83 @@ WEIR_CORTEX_M_GROUP(urgent_group, fine, 0x40, timer1, urgent);
 volatile uint32_t held, held_urgent;
 #endif
 
-#define EVENTS ((volatile uint32_t *) 0x21000000)
-#define TEXT ((volatile char *) 0x21800000)
-enum { MOST = 30000, WORDS = 3 };
-static uint32_t count;
-
-static void wait(uint32_t turns)
+static uint32_t told_source(const weir_limit_state_t *state)
 {
-    for (volatile uint32_t left = turns; left > 0; left--) {
+#define IS_SOURCE(n)                                                                                                                       \
+    if (state == source##n##_state_of()) {                                                                                                 \
+        return n;                                                                                                                          \
     }
+    WEIR_CORTEX_M_EACH(IS_SOURCE, SOURCES)
+    return TOLD_NONE;
 }
 
-/* The kind, pending, the actions in the order of crates/core-sys, and whether the NVIC lets the
- * line in; the instant; the step's instant. */
-static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t now, bool pending, weir_limit_step_t step)
+static bool told_is_enabled(uint32_t source)
 {
-    if (state != &source_state || count >= MOST) {
-        return;
+    return weir_nvic_is_enabled(20 + source);
+}
+
+static bool told_is_pending(uint32_t source)
+{
+    return weir_nvic_is_pending(20 + source);
+}
+
+static uint32_t told_limit(uint32_t source)
+{
+#ifdef CHANGES
+#define LIMIT_OF(n)                                                                                                                        \
+    if (source == (n)) {                                                                                                                   \
+        return source##n##_limit.config.interval | (uint32_t) source##n##_limit.config.burst << 24;                                        \
     }
-    volatile uint32_t *event = EVENTS + WORDS * count++;
-    event[0] = kind | (uint32_t) pending << 4 |
-               ((uint32_t) step.serve | (uint32_t) step.ack << 1 | (uint32_t) step.mask << 2 | (uint32_t) step.unmask << 3 |
-                (uint32_t) step.arm << 4 | (uint32_t) step.watch << 5 | (uint32_t) step.disarm << 6)
-                   << 8 |
-               (uint32_t) weir_nvic_is_enabled(20) << 16;
-    event[1] = now;
-    event[2] = step.at;
+    WEIR_CORTEX_M_EACH(LIMIT_OF, SOURCES)
+#endif
+    (void) source;
+    return 0;
 }
 
-static void semihosting(uint32_t operation, uint32_t argument)
-{
-    __asm volatile("mov r0, %0\n\tmov r1, %1\n\tbkpt 0xab" ::"r"(operation), "r"(argument) : "r0", "r1", "memory");
-}
+#ifdef CHANGES
+static const struct {
+    weir_ticks_t interval;
+    uint8_t burst;
+} changes[] = {CHANGES};
+/* Changes that must be refused and were not, or the other way round (LIMIT-CHANGE-4). */
+volatile uint32_t misjudged;
 
-static void tell(void)
+#define CHANGE(n)                                                                                                                          \
+    {                                                                                                                                      \
+        uint32_t to = dice(sizeof changes / sizeof changes[0]);                                                                            \
+        misjudged += source##n##_change(changes[to].interval, changes[to].burst) != WEIR_LIMIT_OK;                                         \
+        misjudged += source##n##_change(0, 1) != WEIR_LIMIT_BAD_INTERVAL;                                                                  \
+        misjudged += source##n##_change(0x30000000, 1) != WEIR_LIMIT_BAD_INTERVAL;                                                         \
+        misjudged += source##n##_change(1000, 0) != WEIR_LIMIT_BAD_BURST;                                                                  \
+    }                                                                                                                                      \
+    wait_at_random(PAUSE);
+#endif
+
+#ifdef RECORD
+/* Copies that cannot be: a count that has fallen, or more served than taken. */
+volatile uint32_t torn;
+
+static void copy_record(void)
 {
-    volatile char *to = TEXT;
-    for (uint32_t at = 0; at < WORDS * count; at++) {
-        for (int shift = 28; shift >= 0; shift -= 4) {
-            *to++ = "0123456789abcdef"[EVENTS[at] >> shift & 15];
-        }
-        *to++ = at % WORDS == WORDS - 1 ? '\n' : ' ';
-    }
-    *to = 0;
-    semihosting(4, (uint32_t) TEXT); /* SYS_WRITE0 */
-    uint32_t block[2] = {0x20026, 0};
-    semihosting(0x20, (uint32_t) block); /* SYS_EXIT_EXTENDED */
+    static weir_limit_record_t before;
+    weir_limit_record_t copy;
+    source0_record(&copy);
+    torn += copy.taken < before.taken || copy.served < before.served || copy.served > copy.taken;
+    before = copy;
 }
+#endif
 
 void start(void)
 {
     group_run();
-    source_start();
+#ifdef BEFORE_WRAP
+    *(volatile uint32_t *) 0x40002000 = BEFORE_WRAP; /* what the timer counts down from */
+#ifndef TICKED
+    ticks_alarm_after(ticks_now(), WEIR_CORTEX_M_REST);
+#endif
+#endif
+#define START(n) source##n##_start();
+    WEIR_CORTEX_M_EACH(START, SOURCES)
 #ifdef NESTED
     urgent_group_run();
     urgent_start();
@@ -152,44 +197,51 @@ void start(void)
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
 #ifdef NESTED
         /* A critical section of the group's priority: the group waits, the urgent one does not. */
-        uint32_t before = weir_cortex_m_hold(PRIORITY), others = served, urgent_ones = served_urgent;
+        uint32_t before = weir_cortex_m_hold(PRIORITY), others = served0, urgent_ones = served_urgent;
         wait(500);
-        held += served - others;
+        held += served0 - others;
         held_urgent += served_urgent - urgent_ones;
         weir_cortex_m_restore(before);
 #endif
-        if (USER > 0) {
-            source_disable();
-            wait(USER);
-            source_enable();
-            wait(USER);
-        }
+#ifdef CHANGES
+        WEIR_CORTEX_M_EACH(CHANGE, SOURCES)
+#endif
+#ifdef RECORD
+        copy_record();
+#endif
+#ifdef USER
+#define SWITCH(n)                                                                                                                          \
+    source##n##_disable();                                                                                                                 \
+    wait_at_random(USER);                                                                                                                  \
+    source##n##_enable();                                                                                                                  \
+    wait_at_random(USER);
+        WEIR_CORTEX_M_EACH(SWITCH, SOURCES)
+#endif
     }
     __asm volatile("cpsid i");
-    tell();
-}
-
-static void stop(void)
-{
-    for (;;) {
+#ifdef RECORD
+    weir_limit_record_t last;
+    source0_record(&last);
+    for (uint32_t at = 0; at < sizeof last / 4; at++) {
+        tell_word(((const uint32_t *) &last)[at], at == sizeof last / 4 - 1 ? '\n' : ' ');
     }
+#endif
+    tell_events();
+    leave(0);
 }
 
-typedef void (*vector)(void);
 extern const vector vectors[];
-__attribute__((section(".vectors"))) const vector vectors[16 + 22] = {
-    [0] = (vector) 0x20400000, /* the stack's end */
-    [1] = start,
-    [2] = stop,
-    [3] = stop,
+#define VECTOR(n) [36 + (n)] = irq2##n,
+__attribute__((section(".vectors"))) const vector vectors[16 + 29] = {
+    TOLD_FIRST_VECTORS,
 #ifdef TICKED
     [15] = sys_tick,
 #else
     [16 + 10] = dual_timer,
 #endif
-    [16 + 20] = irq20,
+    WEIR_CORTEX_M_EACH(VECTOR, SOURCES)
 #ifdef NESTED
-    [16 + 9] = timer1,
-    [16 + 21] = irq21,
+        [16 + 9] = timer1,
+    [16 + 28] = irq28,
 #endif
 };

@@ -33,7 +33,8 @@ enum {
     WEIR_CORTEX_M_EVENT_REFUSED = 2,
     WEIR_CORTEX_M_EVENT_TICK = 3,
     WEIR_CORTEX_M_EVENT_ENABLE = 4,
-    WEIR_CORTEX_M_EVENT_DISABLE = 5
+    WEIR_CORTEX_M_EVENT_DISABLE = 5,
+    WEIR_CORTEX_M_EVENT_CHANGE = 6
 };
 
 void weir_cortex_m_bad_limit(void) __attribute__((
@@ -72,113 +73,207 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 /**
  * WEIR_CORTEX_M_LIMIT that masks where `mask_it` and `unmask_it` say, two statements: by the enable
  * bit of the device, for example, where others ask by the same line or where the line's level would
- * stay. The line itself stays enabled.
+ * stay. The line itself stays enabled. Where others ask by the line, `vector` is not in the vector
+ * table: the line's own function calls it if this device asks.
  */
-#define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                             \
-    static const weir_limit_config_t name##_config = {__VA_ARGS__};                                                                           \
-    static weir_limit_state_t name##_state;                                                                                                   \
-    enum { name##_irq = (irq) };                                                                                                              \
-    WEIR_INLINE void name##_handler(void);                                                                                                    \
-    WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                              \
-    {                                                                                                                                         \
-        if (step.mask) {                                                                                                                      \
-            mask_it;                                                                                                                          \
-        }                                                                                                                                     \
-        if (step.unmask) {                                                                                                                    \
-            unmask_it;                                                                                                                        \
-        }                                                                                                                                     \
-        if (step.ack) {                                                                                                                       \
-            weir_nvic_clear(name##_irq);                                                                                                      \
-        }                                                                                                                                     \
-    }                                                                                                                                         \
-    void vector(void);                                                                                                                        \
-    void vector(void)                                                                                                                         \
-    {                                                                                                                                         \
-        weir_ticks_t now = timer##_now();                                                                                                     \
-        weir_limit_step_t step;                                                                                                               \
-        if (weir_limit_is_on(&name##_state)) {                                                                                                \
-            step = weir_limit_request_with(&name##_state, &name##_config, now, false);                                                        \
-            name##_perform_line(step);                                                                                                        \
-            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                             \
-        } else {                                                                                                                              \
-            step = weir_limit_refused_with(&name##_state, &name##_config, now);                                                               \
-            name##_perform_line(step);                                                                                                        \
-            WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                             \
-        }                                                                                                                                     \
-        if (step.arm) {                                                                                                                       \
-            timer##_alarm_by(now, step.at);                                                                                                   \
-        }                                                                                                                                     \
-        if (step.serve) {                                                                                                                     \
-            name##_handler();                                                                                                                 \
-            if (WEIR_LIMIT_RECORD) {                                                                                                          \
-                weir_limit_done(&name##_state, now, timer##_now());                                                                           \
-            }                                                                                                                                 \
-        }                                                                                                                                     \
-    }                                                                                                                                         \
-    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                                  \
-    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                            \
-    {                                                                                                                                         \
-        bool pending = name##_config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                         \
-        weir_limit_step_t step = weir_limit_tick_with(&name##_state, &name##_config, now, pending);                                           \
-        name##_perform_line(step);                                                                                                            \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                  \
-        if (step.serve) {                                                                                                                     \
-            name##_handler();                                                                                                                 \
-            if (WEIR_LIMIT_RECORD) {                                                                                                          \
-                weir_limit_done(&name##_state, now, timer##_now());                                                                           \
-            }                                                                                                                                 \
-        }                                                                                                                                     \
-    }                                                                                                                                         \
-    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                   \
-    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                                 \
-    {                                                                                                                                         \
-        if (!weir_limit_is_armed(&name##_state, &name##_config)) {                                                                            \
-            return most;                                                                                                                      \
-        }                                                                                                                                     \
-        if (weir_limit_is_released(&name##_state) || weir_ticks_reached(now, name##_state.due)) {                                             \
-            return 0;                                                                                                                         \
-        }                                                                                                                                     \
-        weir_ticks_t left = weir_ticks_between(now, name##_state.due);                                                                        \
-        return left < most ? left : most;                                                                                                     \
-    }                                                                                                                                         \
-    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                        \
-    WEIR_INLINE void name##_start(void)                                                                                                       \
-    {                                                                                                                                         \
-        weir_cortex_m_check(&name##_config);                                                                                                  \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
-        weir_ticks_t now = timer##_now();                                                                                                     \
-        weir_nvic_set_priority(name##_irq, timer##_priority());                                                                               \
-        weir_limit_step_t step = weir_limit_start_with(&name##_state, &name##_config, now);                                                   \
-        name##_perform_line(step);                                                                                                            \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_START, now, false, step);                                                   \
-        weir_nvic_enable(name##_irq);                                                                                                         \
-        if (step.arm) {                                                                                                                       \
-            timer##_alarm_by(now, step.at);                                                                                                   \
-        }                                                                                                                                     \
-        weir_cortex_m_restore(before);                                                                                                        \
-    }                                                                                                                                         \
-    /* The user wants the line on, or off, until the next such call (regehr2005 §4): in place of the line's own enable bit. From a         \
-     * thread, or an interrupt that is no more urgent than the group. */ \
-    WEIR_INLINE void name##_disable(void)                                                                                                     \
-    {                                                                                                                                         \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
-        weir_limit_step_t step = weir_limit_user_disable(&name##_state);                                                                      \
-        name##_perform_line(step);                                                                                                            \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_DISABLE, timer##_now(), false, step);                                       \
-        weir_cortex_m_restore(before);                                                                                                        \
-    }                                                                                                                                         \
-    WEIR_INLINE void name##_enable(void)                                                                                                      \
-    {                                                                                                                                         \
-        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                             \
-        weir_ticks_t now = timer##_now();                                                                                                     \
-        weir_limit_step_t step = weir_limit_user_enable(&name##_state, now);                                                                  \
-        name##_perform_line(step);                                                                                                            \
-        WEIR_CORTEX_M_ON_EVENT(&name##_state, WEIR_CORTEX_M_EVENT_ENABLE, now, false, step);                                                  \
-        if (step.arm) {                                                                                                                       \
-            timer##_alarm_by(now, step.at);                                                                                                   \
-        }                                                                                                                                     \
-        weir_cortex_m_restore(before);                                                                                                        \
-    }                                                                                                                                         \
+#define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                          \
+    WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
+    WEIR_INLINE weir_limit_config_t name##_config(void)                                                                                    \
+    {                                                                                                                                      \
+        weir_limit_config_t config = {__VA_ARGS__};                                                                                        \
+        return config;                                                                                                                     \
+    }                                                                                                                                      \
+    static weir_limit_state_t name##_state;                                                                                                \
+    WEIR_CORTEX_M_DEFINE_(name, name##_state, timer, irq, vector, mask_it, unmask_it)
+
+/**
+ * WEIR_CORTEX_M_LIMIT with its configuration in RAM: NAME_change() changes its interval and burst
+ * at run time.
+ */
+#define WEIR_CORTEX_M_LIMIT_TUNABLE(name, timer, irq, vector, ...)                                                                         \
+    WEIR_CORTEX_M_LIMIT_TUNABLE_AT(name, timer, irq, vector, weir_nvic_disable(irq), weir_nvic_enable(irq), __VA_ARGS__)
+
+/** WEIR_CORTEX_M_LIMIT_AT with its configuration in RAM, as WEIR_CORTEX_M_LIMIT_TUNABLE has it. */
+#define WEIR_CORTEX_M_LIMIT_TUNABLE_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                  \
+    WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
+    static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
+    /* Policy, timing and trigger do not change: the compiler knows them. */                                                               \
+    WEIR_INLINE weir_limit_config_t name##_config(void)                                                                                    \
+    {                                                                                                                                      \
+        weir_limit_config_t config = {__VA_ARGS__};                                                                                        \
+        config.interval = name##_limit.config.interval;                                                                                    \
+        config.burst = name##_limit.config.burst;                                                                                          \
+        return config;                                                                                                                     \
+    }                                                                                                                                      \
+    WEIR_CORTEX_M_DEFINE_CHANGE_(name, name##_limit, timer)                                                                                \
+    WEIR_CORTEX_M_DEFINE_(name, name##_limit.state, timer, irq, vector, mask_it, unmask_it)
+
+/* NAME_check(): does not compile with a limit that cannot be kept. */
+#define WEIR_CORTEX_M_DEFINE_CHECK_(name, ...)                                                                                             \
+    WEIR_INLINE void name##_check(void)                                                                                                    \
+    {                                                                                                                                      \
+        static const weir_limit_config_t written = {__VA_ARGS__};                                                                          \
+        weir_cortex_m_check(&written);                                                                                                     \
+    }
+
+/*
+ * NAME_change(): interval in ticks of the timer, and burst (LIMIT-CHANGE-1 to -4). What cannot be
+ * kept is refused, and then nothing changes. From a thread, or an interrupt that is no more urgent
+ * than the group.
+ */
+#define WEIR_CORTEX_M_DEFINE_CHANGE_(name, limit, timer)                                                                                   \
+    WEIR_INLINE void name##_perform_line(weir_limit_step_t step);                                                                          \
+    WEIR_INLINE weir_limit_error_t name##_change(weir_ticks_t interval, uint8_t burst)                                                     \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_limit_config_t to = (limit).config;                                                                                           \
+        weir_limit_step_t step;                                                                                                            \
+        to.interval = interval;                                                                                                            \
+        to.burst = burst;                                                                                                                  \
+        weir_limit_error_t error =                                                                                                         \
+            weir_cortex_m_can_keep_young(&to) ? weir_limit_reconfigure(&(limit), &to, now, &step) : WEIR_LIMIT_BAD_INTERVAL;               \
+        if (error == WEIR_LIMIT_OK) {                                                                                                      \
+            name##_perform_line(step);                                                                                                     \
+            WEIR_CORTEX_M_ON_EVENT(&(limit).state, WEIR_CORTEX_M_EVENT_CHANGE, now, false, step);                                          \
+            if (step.arm) {                                                                                                                \
+                timer##_alarm_by(now, step.at);                                                                                            \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+        weir_cortex_m_restore(before);                                                                                                     \
+        return error;                                                                                                                      \
+    }
+
+/*
+ * NAME_record(): copies what happened at the source since its start, from a thread or an interrupt
+ * that is no more urgent than the group.
+ */
+#if WEIR_LIMIT_RECORD
+#define WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)                                                                                   \
+    WEIR_INLINE void name##_record(weir_limit_record_t *copy)                                                                              \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        *copy = (state).record;                                                                                                            \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }
+#else
+#define WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)
+#endif
+
+/* A source, whose limit in force is NAME_config() and whose state is the variable `state`. */
+#define WEIR_CORTEX_M_DEFINE_(name, state, timer, irq, vector, mask_it, unmask_it)                                                         \
+    enum { name##_irq = (irq) };                                                                                                           \
+    WEIR_INLINE void name##_handler(void);                                                                                                 \
+    WEIR_INLINE void name##_perform_line(weir_limit_step_t step)                                                                           \
+    {                                                                                                                                      \
+        if (step.mask) {                                                                                                                   \
+            mask_it;                                                                                                                       \
+        }                                                                                                                                  \
+        if (step.unmask) {                                                                                                                 \
+            unmask_it;                                                                                                                     \
+        }                                                                                                                                  \
+        if (step.ack) {                                                                                                                    \
+            weir_nvic_clear(name##_irq);                                                                                                   \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    void vector(void);                                                                                                                     \
+    void vector(void)                                                                                                                      \
+    {                                                                                                                                      \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        weir_limit_step_t step;                                                                                                            \
+        if (weir_limit_is_on(&(state))) {                                                                                                  \
+            step = weir_limit_request_with(&(state), &config, now, false);                                                                 \
+            name##_perform_line(step);                                                                                                     \
+            WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_REQUEST, now, false, step);                                               \
+        } else {                                                                                                                           \
+            step = weir_limit_refused_with(&(state), &config, now);                                                                        \
+            name##_perform_line(step);                                                                                                     \
+            WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_REFUSED, now, false, step);                                               \
+        }                                                                                                                                  \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        if (step.serve) {                                                                                                                  \
+            name##_handler();                                                                                                              \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&(state), now, timer##_now());                                                                             \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
+    WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
+    {                                                                                                                                      \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        bool pending = config.trigger != WEIR_LIMIT_LEVEL && weir_nvic_is_pending(name##_irq);                                             \
+        weir_limit_step_t step = weir_limit_tick_with(&(state), &config, now, pending);                                                    \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                    \
+        if (step.serve) {                                                                                                                  \
+            name##_handler();                                                                                                              \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&(state), now, timer##_now());                                                                             \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
+    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
+    WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
+    {                                                                                                                                      \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        if (!weir_limit_is_armed(&(state), &config)) {                                                                                     \
+            return most;                                                                                                                   \
+        }                                                                                                                                  \
+        if (weir_limit_is_released(&(state)) || weir_ticks_reached(now, (state).due)) {                                                    \
+            return 0;                                                                                                                      \
+        }                                                                                                                                  \
+        weir_ticks_t left = weir_ticks_between(now, (state).due);                                                                          \
+        return left < most ? left : most;                                                                                                  \
+    }                                                                                                                                      \
+    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                     \
+    WEIR_INLINE void name##_start(void)                                                                                                    \
+    {                                                                                                                                      \
+        name##_check();                                                                                                                    \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_nvic_set_priority(name##_irq, timer##_priority());                                                                            \
+        const weir_limit_config_t config = name##_config();                                                                                \
+        weir_limit_step_t step = weir_limit_start_with(&(state), &config, now);                                                            \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_START, now, false, step);                                                     \
+        weir_nvic_enable(name##_irq);                                                                                                      \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    /* The user wants the line on, or off, until the next such call (regehr2005 §4): in place of the line's own enable bit. From a \
+     * thread, or an interrupt that is no more urgent than the group. */      \
+    WEIR_INLINE void name##_disable(void)                                                                                                  \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_limit_step_t step = weir_limit_user_disable(&(state));                                                                        \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_DISABLE, timer##_now(), false, step);                                         \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_enable(void)                                                                                                   \
+    {                                                                                                                                      \
+        uint32_t before = weir_cortex_m_hold(timer##_priority());                                                                          \
+        weir_ticks_t now = timer##_now();                                                                                                  \
+        weir_limit_step_t step = weir_limit_user_enable(&(state), now);                                                                    \
+        name##_perform_line(step);                                                                                                         \
+        WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_ENABLE, now, false, step);                                                    \
+        if (step.arm) {                                                                                                                    \
+            timer##_alarm_by(now, step.at);                                                                                                \
+        }                                                                                                                                  \
+        weir_cortex_m_restore(before);                                                                                                     \
+    }                                                                                                                                      \
+    /* The state of the source, for tests and hooks. */                                                                                    \
+    WEIR_INLINE weir_limit_state_t *name##_state_of(void)                                                                                  \
+    {                                                                                                                                      \
+        return &(state);                                                                                                                   \
+    }                                                                                                                                      \
+    WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)                                                                                       \
     WEIR_INLINE void name##_handler(void)
 
 /**

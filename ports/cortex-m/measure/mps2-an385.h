@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * mps2-an385 in QEMU, where an instruction counts as a cycle and DWT_CYCCNT does not count: the
+ * cycles are those of a timer that counts every five instructions.
+ */
+#ifndef MEASURE_CHIP_H
+#define MEASURE_CHIP_H
+
+#include <weir/chips/cmsdk.h>
+
+/* The timer of the limits, its line, and a line that no device uses. */
+#define CHIP_TIMER(name) WEIR_CMSDK_DUAL_TIMER(name, 0x40002000, 10, 1)
+enum { CHIP_TIMER_LINE = 10, CHIP_LINE = 20 };
+/* Cycles by which the counter grows at once. */
+enum { CHIP_GRAIN = 5 };
+/* Cycles of an exception that the counter does not see (boards/mps2-an385/costs.toml). */
+enum { CHIP_UNSEEN = 24 };
+
+WEIR_INLINE void chip_begin(void)
+{
+    volatile uint32_t *timer = (volatile uint32_t *) 0x40000000;
+    timer[WEIR_CMSDK_TIMER_RELOAD] = 0xffffffff;
+    timer[WEIR_CMSDK_TIMER_VALUE] = 0xffffffff;
+    timer[WEIR_CMSDK_TIMER_CONTROL] = 1;
+}
+
+WEIR_INLINE uint32_t chip_cycles(void)
+{
+    return CHIP_GRAIN * ~((volatile uint32_t *) 0x40000000)[WEIR_CMSDK_TIMER_VALUE];
+}
+
+/* Semihosting: SYS_WRITEC, and the end of the run. */
+WEIR_INLINE void chip_say(char letter)
+{
+    __asm volatile("mov r0, #3\n\tmov r1, %0\n\tbkpt 0xab" ::"r"(&letter) : "r0", "r1", "memory");
+}
+
+WEIR_INLINE void chip_end(void)
+{
+    __asm volatile("mov r0, #0x18\n\tldr r1, =0x20026\n\tbkpt 0xab" ::: "r0", "r1", "memory");
+}
+
+#endif
