@@ -33,6 +33,8 @@ pub struct Board {
     pub ram_bytes: u32,
     /// What only AVR microcontrollers have.
     pub avr: Option<Avr>,
+    /// The priorities of its interrupts, where programs choose them; none: the vectors' order.
+    pub priorities: Option<Priorities>,
     #[serde(skip)]
     costs: Costs,
 }
@@ -53,10 +55,34 @@ pub struct TimerFacts {
     pub name: String,
     /// Its width.
     pub bits: u32,
-    /// The register bit that resets its prescaler; timers with the same one share it.
+    /// The register bit that resets its prescaler; timers with the same one share it. Empty: it
+    /// runs by itself.
+    #[serde(default)]
     pub prescaler: String,
     /// The prescalers, in ascending order; on AVR the clock select bits number them from 1.
     pub divisors: Vec<u64>,
+    /// Cycles of the processor for one of the timer's clock, which the prescaler divides.
+    #[serde(default = "one")]
+    pub clock_cycles: u64,
+    /// Its one interrupt; none: those of its compare channels, `TIMER1_COMPA`.
+    pub vector: Option<String>,
+    /// The address of its registers, where that is for the firmware to say.
+    pub registers: Option<u32>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// The priorities that a program may give to interrupts (NVIC): a smaller number preempts a larger
+/// one.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Priorities {
+    /// The largest number, of the least urgent.
+    pub most: u32,
+    /// Two that differ by less do not preempt each other; all are multiples of it.
+    pub step: u32,
 }
 
 /// An external interrupt.
@@ -99,7 +125,7 @@ pub struct Channel<'a> {
     pub timer: &'a TimerFacts,
     /// Its index in [`Board::timers`].
     pub index: usize,
-    /// Its compare interrupt: `TIMER1_COMPA`.
+    /// Its interrupt: `TIMER1_COMPA`.
     pub vector: &'a str,
     /// `A`; empty where the timer has but one.
     pub letter: &'a str,
@@ -110,6 +136,12 @@ impl Channel<'_> {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}{}", self.timer.name, self.letter)
+    }
+
+    /// The prescaler with which a tick has so many cycles of the processor.
+    #[must_use]
+    pub fn prescaler(&self, tick: u64) -> u64 {
+        tick / self.timer.clock_cycles.max(1)
     }
 }
 
@@ -169,16 +201,19 @@ impl Board {
     }
 
     /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel
-    /// `TIMER1A`.
+    /// `TIMER1A`. A timer with one interrupt is one channel.
     pub fn channels(&self) -> impl Iterator<Item = Channel<'_>> {
         self.timers.iter().enumerate().flat_map(|(index, timer)| {
             self.vectors.iter().filter_map(move |vector| {
-                let rest = vector.strip_prefix(timer.name.as_str())?;
+                let letter = match &timer.vector {
+                    Some(only) => (only == vector).then_some("")?,
+                    None => vector.strip_prefix(timer.name.as_str())?.strip_prefix("_COMP")?,
+                };
                 Some(Channel {
                     timer,
                     index,
                     vector,
-                    letter: rest.strip_prefix("_COMP")?,
+                    letter,
                 })
             })
         })
@@ -187,7 +222,7 @@ impl Board {
     /// The flavours of its port whose costs were measured.
     #[must_use]
     pub fn flavours(&self) -> Vec<&'static str> {
-        let measured = |flavour: &Flavour| self.costs.limiter.contains_key(flavour.name());
+        let measured = |flavour: &Flavour| self.costs.policies(flavour.name()).is_some();
         Flavour::ALL
             .into_iter()
             .filter(measured)
