@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::costs::{Costs, ExceptionCosts};
+use crate::costs::{Costs, ExceptionCosts, GROUP};
 use crate::{Events, Flavour, Port, PortRules};
 
 /// A board, with what was measured on it.
@@ -83,6 +83,23 @@ pub struct Priorities {
     pub most: u32,
     /// Two that differ by less do not preempt each other; all are multiples of it.
     pub step: u32,
+}
+
+impl Priorities {
+    /// The preemption group of a priority, the higher the more urgent; none: there is no such
+    /// priority.
+    #[must_use]
+    pub fn group(&self, priority: u64) -> Option<u32> {
+        let priority = u32::try_from(priority).ok()?;
+        let exists = priority % self.step.max(1) == 0;
+        self.most.checked_sub(priority).filter(|_| exists)
+    }
+
+    /// The priority of a preemption group.
+    #[must_use]
+    pub fn of_group(&self, group: u32) -> u32 {
+        self.most.saturating_sub(group)
+    }
 }
 
 /// An external interrupt.
@@ -207,7 +224,9 @@ impl Board {
             self.vectors.iter().filter_map(move |vector| {
                 let letter = match &timer.vector {
                     Some(only) => (only == vector).then_some("")?,
-                    None => vector.strip_prefix(timer.name.as_str())?.strip_prefix("_COMP")?,
+                    None => vector
+                        .strip_prefix(timer.name.as_str())?
+                        .strip_prefix("_COMP")?,
                 };
                 Some(Channel {
                     timer,
@@ -242,6 +261,17 @@ impl Board {
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs.events(flavour.name(), path, channel)
+    }
+
+    /// The interrupt of a group's alarm in which nothing is due (LIMIT-SHARED-1), with one source in
+    /// the group, and what each further source adds to any of the alarm's interrupts: in cycles.
+    #[must_use]
+    pub fn group_costs(&self, flavour: Flavour) -> (u64, u64) {
+        let events = self.events(flavour, &[GROUP], None).unwrap_or_default();
+        (
+            events.expiry_base.unwrap_or(0),
+            events.clear_empty.unwrap_or(0),
+        )
     }
 
     /// What its exceptions cost beside what its emulator counts; none: it counts all.

@@ -127,9 +127,9 @@ impl Costs {
         let of_channel = channel
             .and_then(|channel| self.channel.get(channel)?.get(flavour))
             .and_then(at);
-        let alone = self
-            .exception
-            .map_or(0, |exception| exception.entry_cycles + exception.exit_cycles);
+        let alone = self.exception.map_or(0, |exception| {
+            exception.entry_cycles + exception.exit_cycles
+        });
         of_channel
             .or_else(|| at(self.limiter.get(flavour)?))
             .or_else(|| Some(at(self.instructions.get(flavour)?)?.longer(alone)))

@@ -95,7 +95,7 @@ impl Hardware<'_> {
         let with = |&divisor: &u64| {
             let (least, most) = range.ticks_of(divisor)?;
             Some(TickRange {
-                divisor,
+                divisor: divisor.saturating_mul(counter.clock_cycles),
                 least,
                 most,
             })
