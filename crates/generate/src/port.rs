@@ -61,14 +61,22 @@ impl<'a> ChipPort<'a> {
     pub fn prescaler(self, channel: &Channel<'_>, shared: bool, tick: u64) -> Option<Lack> {
         let least = if shared { 1 } else { self.rules.least_divisor };
         let timer = channel.timer;
+        let wanted = channel.prescaler(tick);
         let has = || timer.divisors.iter().filter(|&&divisor| divisor >= least);
-        if has().any(|&divisor| divisor == tick) {
+        let is_whole = tick % timer.clock_cycles.max(1) == 0;
+        if is_whole && has().any(|&divisor| divisor == wanted) {
             return None;
         }
         let list: Vec<String> = has().map(u64::to_string).collect();
         Some(Lack::new(
             format!("{} cannot count once in {tick} cycles", timer.name),
-            format!("its prescalers are {}", list.join(", ")),
+            match timer.clock_cycles {
+                1 => format!("its prescalers are {}", list.join(", ")),
+                clock => format!(
+                    "its prescalers are {}, and one of its clock is {clock} cycles",
+                    list.join(", ")
+                ),
+            },
         ))
     }
 

@@ -95,10 +95,11 @@ impl Priorities {
         self.most.checked_sub(priority).filter(|_| exists)
     }
 
-    /// The priority of a preemption group.
+    /// The priority of a preemption group; none: there is no such group.
     #[must_use]
-    pub fn of_group(&self, group: u32) -> u32 {
-        self.most.saturating_sub(group)
+    pub fn of_group(&self, group: u32) -> Option<u32> {
+        let priority = self.most.checked_sub(group)?;
+        self.group(u64::from(priority)).map(|_| priority)
     }
 }
 

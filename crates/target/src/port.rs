@@ -21,6 +21,16 @@ pub enum Port {
 }
 
 impl Port {
+    /// Its folder.
+    #[must_use]
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Avr => "ports/avr",
+            Self::CortexM => "ports/cortex-m",
+            Self::Riscv => "ports/riscv",
+        }
+    }
+
     /// The rules of a flavour; none: the port has no such flavour.
     #[must_use]
     pub fn rules(self, flavour: Flavour) -> Option<&'static PortRules> {
