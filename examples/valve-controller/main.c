@@ -42,7 +42,7 @@ static void stop(void)
     }
 }
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16 + 23])(void) = {
+__attribute__((section(".vectors"))) void (*const vectors[16 + 23])(void) = {
     (void (*)(void)) 0x20400000, /* the stack's end */
     (void (*)(void)) main,
     stop,

@@ -2,7 +2,7 @@
 //! What a flavour of a port lacks for a limit, in the words of the system file, so that users hear
 //! of it before anything is compiled.
 use weir_model::{Policy, Timing};
-use weir_target::{Board, Channel, Flavour, Misfit, PortRules, avr};
+use weir_target::{Board, Channel, Flavour, Misfit, PortRules};
 
 use crate::plan::SoftwareLimit;
 
@@ -115,13 +115,12 @@ impl<'a> ChipPort<'a> {
             )),
             Err(Misfit::Divisor) => lacks.push(Lack::new(
                 format!(
-                    "{} ticks of one cycle are too short",
-                    ticks.saturating_mul(burst)
+                    "{ticks} ticks with prescaler {} are too short",
+                    limit.prescaler
                 ),
                 format!(
                     "choose a prescaler of {} or more, or more than {} ticks",
-                    avr::SHORT_DIVISOR,
-                    avr::SHORT_TICKS
+                    range.short_divisor, range.short
                 ),
             )),
             Err(Misfit::TooShort) | Ok(()) => {}

@@ -7,9 +7,10 @@ use crate::{Policy, PortRules, Range, Timing};
 
 /// The most ticks that a limiter looks ahead and back together: WEIR_CORTEX_M_SPAN_MOST.
 const SPAN_MOST: u64 = 1 << 30;
-/// The fewest ticks. A shorter interval ends before the interrupts of its limiter do, and nobody
-/// has measured what they cost then.
-const LEAST_TICKS: u64 = 64;
+/// The fewest ticks, and the fewest without a prescaler. A shorter interval ends before the
+/// interrupts of its limiter do, and nobody has measured what they cost then.
+const LEAST_TICKS: u64 = 4;
+const LEAST_UNDIVIDED: u64 = 16 * LEAST_TICKS;
 /// The ticks after which the alarm of a group that has nothing to do interrupts to age its sources:
 /// WEIR_CORTEX_M_REST, less one by which it may come early.
 pub const REST_TICKS: u64 = (1 << 29) - 1;
@@ -45,6 +46,8 @@ fn offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range
     (!is_missing).then(|| Range {
         least: LEAST_TICKS,
         most: SPAN_MOST / span,
+        short: LEAST_UNDIVIDED - 1,
+        short_divisor: 16,
         ..Range::of_core(policy, burst, bits)
     })
 }
@@ -70,7 +73,9 @@ mod tests {
         assert_eq!(offers(Policy::Strict, Timing::OneShot, 1, 32), None);
         assert_eq!(offers(Policy::Strict, Timing::Lazy, 2, 32), None);
         let range = offers(Policy::Bursty, Timing::OneShot, 3, 32).unwrap();
-        assert_eq!(range.ticks(63, 1), Err(Misfit::TooShort));
+        assert_eq!(range.ticks(63, 1), Err(Misfit::Divisor));
+        assert_eq!(range.ticks(63, 16), Ok(4));
+        assert_eq!(range.ticks(48, 16), Err(Misfit::TooShort));
         assert_eq!(range.ticks((1 << 29) + 1, 1), Err(Misfit::TooLong));
         assert_eq!(range.ticks(1600, 16), Ok(100));
     }

@@ -122,7 +122,8 @@ pub struct Range {
     pub most: u64,
     /// The smallest prescaler.
     pub least_divisor: u64,
-    /// Up to so many ticks the interval is short: the port then compares one byte of the counter.
+    /// Up to so many ticks the interval is short (on AVR the port then compares one byte of the
+    /// counter).
     pub short: u64,
     /// The smallest prescaler of short intervals.
     pub short_divisor: u64,

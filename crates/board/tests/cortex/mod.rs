@@ -12,6 +12,7 @@ use weir_board::mps2::Qemu;
 use weir_board::run::{LineStimulus, RunSpec, Target};
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
 
+pub mod generated;
 #[path = "../../../linux/tests/skipped/mod.rs"]
 mod skipped;
 use skipped::skipped;
@@ -100,7 +101,21 @@ pub struct Elf {
 }
 
 pub fn compile(source: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    compile_with(&root().join(source), &[], defines)
+}
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Compiles a source with further include paths.
+pub fn compile_with(
+    source: &Path,
+    includes: &[PathBuf],
+    defines: &[String],
+) -> Result<Elf, FirmwareError> {
+    let root = root();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limited.elf");
     let flags = [
@@ -109,13 +124,13 @@ pub fn compile(source: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
         "-Wl,-Ttext=0x100,-Tbss=0x20000000,--entry=0x100",
     ];
     let firmware = Firmware {
-        sources: [source, "core/src/limit.c"]
-            .map(|source| root.join(source))
-            .to_vec(),
+        sources: vec![source.to_owned(), root.join("core/src/limit.c")],
         defines: defines.to_vec(),
         includes: ["core/include", "ports/cortex-m/include"]
+            .iter()
             .map(|include| root.join(include))
-            .to_vec(),
+            .chain(includes.iter().cloned())
+            .collect(),
         flags: flags.map(str::to_owned).to_vec(),
     };
     firmware.build_with(&Toolchain::CORTEX_M3, &path)?;

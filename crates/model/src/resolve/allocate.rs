@@ -247,10 +247,17 @@ fn unfit(
         Misfit::Divisor => (
             format!("{} counts too fast for {interval}{with}", counter.name),
             "the port needs a larger prescaler".to_owned(),
-            format!(
-                "{} needs a prescaler of 8 or more, where its burst takes at most 240 ticks or in the flavour `fast`",
-                one.who
-            ),
+            if range.least_divisor > 1 {
+                format!(
+                    "{} needs a prescaler of {} or more",
+                    one.who, range.least_divisor
+                )
+            } else {
+                format!(
+                    "{} needs a prescaler of {} or more where it has at most {} ticks",
+                    one.who, range.short_divisor, range.short
+                )
+            },
         ),
     };
     let help = if fits.is_empty() {
