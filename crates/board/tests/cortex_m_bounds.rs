@@ -142,6 +142,20 @@ impl Draw {
         text + &vectors(&self.system)
     }
 
+    /// Its limited sources and how they ask, for messages.
+    fn describe(&self, seed: u64) -> String {
+        let mut text = String::new();
+        for source in &self.sources {
+            writeln!(
+                text,
+                "IRQ{}, {}: {}",
+                source.line, source.body, source.limit
+            )
+            .unwrap();
+        }
+        text + &self.floods(Some(seed)).join("\n")
+    }
+
     /// The probes' requests, and with `seed` those of the limited sources, as an adversary asks.
     fn floods(&self, seed: Option<u64>) -> Vec<String> {
         let mut random = ChaCha12Rng::seed_from_u64(seed.unwrap_or(0));
@@ -289,9 +303,10 @@ fn cortex_m_responses_stay_below_their_bounds_under_adversaries() {
                     let most = of_vector.map(|run| run.cycles).max().unwrap_or(0);
                     assert!(
                         vector.taken == 0 || vector.longest_cycles <= most,
-                        "{number}: {} took {}, at most {most}",
+                        "{number}, {seed}: {} took {}, at most {most}\n{}",
                         vector.name,
-                        vector.longest_cycles
+                        vector.longest_cycles,
+                        draw.describe(seed)
                     );
                 }
                 for source in &draw.sources {

@@ -13,16 +13,20 @@ use cortex::{Elf, Limit, PER_TICK, can_run, compile, spec};
 use object::{Object, ObjectSection, SectionKind};
 use weir_board::firmware::Toolchain;
 use weir_board::run::{RunResult, run};
-use weir_core_sys::LimitTiming;
+use weir_core_sys::{LimitPolicy, LimitTiming};
 
 const SOURCE: &str = "ports/cortex-m/tests/cost.c";
 
-fn elf(limit: &Limit, limited: u32) -> Elf {
-    let defines = [
+fn elf(limit: &Limit, limited: u32, body: u64) -> Elf {
+    let mut defines = vec![
         limit.initialiser(),
         format!("LIMITED={limited}"),
         "WEIR_LIMIT_RECORD=0".to_owned(),
     ];
+    if body > 0 {
+        let nops = "nop\\n\\t".repeat(usize::try_from(body).unwrap());
+        defines.push(format!("BODY=__asm volatile(\"{nops}\");"));
+    }
     compile(SOURCE, &defines).unwrap()
 }
 
@@ -35,42 +39,85 @@ fn used(result: &RunResult, name: &str) -> (u64, u64, u64) {
     })
 }
 
+/// The instructions of a body, more than a limiter's: the runs that are longer have served.
+const BODY: u64 = 150;
+
+/// What the line and the timer did in a flood: how often they were taken, their instructions, and
+/// those of the longest run of each.
+fn flooded(elf: &Elf, flood: &str, cycles: u64, warmup: u64) -> [(u64, u64, u64); 2] {
+    let mut spec = spec(elf, &[flood], cycles);
+    spec.warmup_cycles = warmup;
+    let result = run(&spec).unwrap();
+    ["IRQ20", "IRQ10"].map(|vector| used(&result, vector))
+}
+
 /// The instructions of each event, by its name in boards/atmega128/costs.toml.
 fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
-    let elf = elf(limit, 1);
+    let [empty_body, with_body] = [0, BODY].map(|body| elf(limit, 1, body));
     let interval = limit.config.interval * PER_TICK;
     let burst = u64::from(limit.config.burst);
-    // So many requests, close together, in each round, which ends with an idle limiter. The first
-    // round is not counted.
-    let rounds = |requests: u64| {
-        let (count, apart) = (50, (burst + 4) * interval);
-        let flood = format!("IRQ20=bursts:{requests}:gap=2000cycles:period={apart}cycles");
-        let mut spec = spec(&elf, &[&flood], count * apart);
-        spec.warmup_cycles = apart - 1000;
-        let result = run(&spec).unwrap();
-        let request = used(&result, "IRQ20");
-        let expiry = used(&result, "IRQ10");
-        (request.1 / count, request.2, expiry.1 / count, expiry.2)
+    let per_request = match limit.config.policy {
+        LimitPolicy::Bursty => interval / burst,
+        _ => interval,
     };
-    // Within the limit everything is served; one request more waits.
-    let (served, longest_served, empty, longest_empty) = rounds(burst);
-    let (with_refused, longest, expiries, longest_expiry) = rounds(burst + 1);
-    let mut all = BTreeMap::from([("request_served", longest_served)]);
+    // A burst as soon as it may come.
+    let soon = 1000 * burst
+        + 500
+        + match limit.config.policy {
+            LimitPolicy::Bucket => burst * interval,
+            _ => interval,
+        };
+    // So many requests, close together, in each round, which ends with an idle limiter.
+    let apart = (burst + 4) * interval;
+    let rounds = |requests: u64| format!("bursts:{requests}:gap=2000cycles:period={apart}cycles");
+    // Requests within the limit, and beyond it at any distance.
+    let within = [
+        rounds(burst),
+        format!("bursts:{burst}:gap=1000cycles:period={soon}cycles"),
+        format!(
+            "uniform:{}cycles..{}cycles:seed=1",
+            per_request + 500,
+            2 * per_request
+        ),
+    ];
+    let beyond = [
+        rounds(burst + 1),
+        rounds(burst + 3),
+        format!("uniform:400cycles..{}cycles:seed=2", 2 * per_request),
+        format!("bursts:2:gap=400cycles:period={per_request}cycles"),
+    ];
+    let longest = |elf: &Elf, patterns: &[String]| {
+        let each = patterns
+            .iter()
+            .map(|pattern| flooded(elf, &format!("IRQ20={pattern}"), 300 * interval, 0));
+        each.fold([0, 0], |[line, timer], [of_line, of_timer]| {
+            [line.max(of_line.2), timer.max(of_timer.2)]
+        })
+    };
+    let all = [&within[..], &beyond[..]].concat();
+    let [served, expiry_served] = longest(&with_body, &all).map(|run| run - BODY);
+    // Within the limit no expiry serves.
+    let [longest_served, expiry_empty] = longest(&empty_body, &within);
+    let expiry_empty = expiry_empty.max(longest(&with_body, &within)[1]);
+    let mut all = BTreeMap::from([("request_served", served), ("expiry_served", expiry_served)]);
+    // A lazy limiter takes no expiry in vain after such floods.
+    if expiry_empty > 0 {
+        all.insert("expiry_empty", expiry_empty);
+    }
     if limit.config.timing == LimitTiming::Lazy {
-        // A refused request takes longer than a served one, or what it adds to a round.
-        let added = with_refused - served;
-        let refused = if longest > longest_served {
-            longest
+        // A refused request takes longer than a served one, or what it adds to a round. The first
+        // round is not counted.
+        let round = |requests| {
+            let flood = format!("IRQ20={}", rounds(requests));
+            flooded(&empty_body, &flood, 50 * apart, apart - 1000)[0]
+        };
+        let (without, with) = (round(burst), round(burst + 1));
+        let refused = if with.2 > longest_served {
+            with.2
         } else {
-            added
+            (with.1 - without.1) / 50
         };
         all.insert("request_refused", refused);
-    }
-    all.insert("expiry_served", longest_expiry);
-    assert!(expiries > 0, "the request that waited is served by one");
-    // A lazy limiter takes no expiry in vain after such floods.
-    if empty > 0 {
-        all.insert("expiry_empty", longest_empty);
     }
     all
 }
@@ -139,7 +186,7 @@ fn cortex_m_limits_are_small() {
         return;
     }
     for limit in Limit::all().iter().filter(|limit| limit.divisor == 1) {
-        let [none, one, two] = [0, 1, 2].map(|limited| bytes(&elf(limit, limited)));
+        let [none, one, two] = [0, 1, 2].map(|limited| bytes(&elf(limit, limited, 0)));
         let (first, second) = (
             (one.0 - none.0, one.1 - none.1),
             (two.0 - one.0, two.1 - one.1),

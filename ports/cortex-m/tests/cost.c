@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * What a limit costs on mps2-an385: a source with an empty body on IRQ20, and one on IRQ21. Macros:
- * LIMIT (the initialiser), LIMITED (how many of the two have it: 0, 1 or 2).
+ * LIMIT (the initialiser), LIMITED (how many of the two have it: 0, 1 or 2), BODY (the body of the
+ * first, or nothing).
  */
 #include <stdint.h>
 
@@ -15,8 +16,12 @@ void irq21(void);
 
 #if LIMITED > 0
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, 1);
+#ifndef BODY
+#define BODY
+#endif
 WEIR_CORTEX_M_LIMIT(first, ticks, 20, irq20, LIMIT)
 {
+    BODY
 }
 #if LIMITED > 1
 WEIR_CORTEX_M_LIMIT(second, ticks, 21, irq21, LIMIT)
