@@ -339,38 +339,3 @@ fn cortex_m_responses_stay_below_their_bounds_under_adversaries() {
 fn names() -> impl Iterator<Item = &'static str> {
     PROBES.iter().map(|(name, ..)| *name).chain(["job"])
 }
-
-/// Four sources whose expiries serve and, once more urgent work has kept them waiting, are due at
-/// once ever after: one run of the timer's interrupt holds all of them, and a line of the same
-/// priority that is taken before it waits for all.
-#[test]
-fn cortex_m_groups_block_for_all_that_are_due_at_once() {
-    if !can_run() {
-        return;
-    }
-    let (interval, body) = (20_000, 500);
-    let limit = format!(
-        "limit = {{ policy = \"strict\", timing = \"eager\", interval = \"{interval} cycles\", timer = \"DUALTIMER\" }}"
-    );
-    let source = |line| Drawn {
-        line,
-        body,
-        limit: limit.clone(),
-        interval,
-    };
-    let sources = [20, 21, 22, 23].map(source).into();
-    // The probes slide past the intervals of 4,000 ticks, which each expiry makes a little longer.
-    let periods = [4051, 4057, 4073, 4079].map(|ticks| ticks * PER_TICK);
-    let draw = Draw::of(sources, [3000, 20, 20, 20], periods, 1000);
-    let bounds = draw.bounds().unwrap();
-    let floods: Vec<String> = draw.sources.iter().map(always).collect();
-    let elf = build(&draw.system, &draw.program(), &[]).unwrap_or_else(|e| panic!("{e}"));
-    let result = draw.run(&elf, &floods);
-    let timer = result.vectors.iter().find(|of| of.name == "IRQ10");
-    let longest = timer.unwrap().longest_cycles;
-    assert!(longest > 4 * body, "one run holds all four: {longest}");
-    let worst = draw.worst_seen(&[floods]);
-    for ((name, bound), worst) in names().zip(&bounds).zip(&worst) {
-        assert!(worst <= bound, "{name} took {worst}, the bound is {bound}");
-    }
-}
