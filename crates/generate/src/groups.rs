@@ -13,6 +13,9 @@ pub(crate) fn lacks<'a>(
     sources: &[PlannedSource<'a>],
 ) -> Vec<(&'a str, Lack)> {
     let mut found = Vec::new();
+    if rules.group <= 1 {
+        return found;
+    }
     // The channel of each group, with its priority and the number of its sources so far.
     let mut groups: Vec<(&str, Option<u32>, usize)> = Vec::new();
     for source in sources {
