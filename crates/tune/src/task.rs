@@ -222,9 +222,7 @@ impl<'a> TuningTask<'a> {
         let Some(counter) = self.platform.channels.get(index).map(|of| of.counter) else {
             return;
         };
-        if !self.taken.channels.contains(&index) {
-            self.taken.channels.push(index);
-        }
+        self.taken.channels.push(index);
         if !self.taken.divisors.iter().any(|(of, _)| *of == counter) {
             self.taken.divisors.push((counter, divisor));
         }

@@ -133,6 +133,24 @@ fn same_priority(members: &[&RawSource], timer: &str, problems: &mut Problems<'_
     }
 }
 
+/// The costs of a limit whose group has as many of `sources` as it may.
+pub(crate) fn most(processor: &Processor<'_>, sources: usize, alone: EventCosts) -> EventCosts {
+    let Some((board, flavour)) = processor.board() else {
+        return alone;
+    };
+    let (idle, further) = board.group_costs(flavour);
+    let members = processor
+        .rules()
+        .map_or(1, |rules| rules.group.min(sources));
+    let group = Group {
+        channel: 0,
+        members,
+        idle,
+        further,
+    };
+    costs(&[group], 0, alone)
+}
+
 /// The costs of a limit on a channel: its expiries are interrupts of the whole group.
 pub(crate) fn costs(groups: &[Group], channel: usize, alone: EventCosts) -> EventCosts {
     let group = groups.iter().find(|group| group.channel == channel);
