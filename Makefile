@@ -52,7 +52,7 @@ test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, t
 
 test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest; its port
 	$(CARGO_TEST) $(ARM)
-	$(CARGO_TEST) -p weir-board --test cortex_m_contracts --test cortex_m_costs
+	$(CARGO_TEST) -p weir-board --test cortex_m_contracts --test cortex_m_costs --test cortex_m_groups --test cortex_m_generate --test cortex_m_bounds
 	$(CARGO_TEST) -p weir-lab --test mps2
 	$(ALONE) scripts/test-node.sh
 
