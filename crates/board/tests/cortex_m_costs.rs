@@ -25,7 +25,7 @@ fn elf(limit: &Limit, limited: u32, body: u64) -> Elf {
     ];
     if body > 0 {
         let nops = "nop\\n\\t".repeat(usize::try_from(body).unwrap());
-        defines.push(format!("BODY=__asm volatile(\"{nops}\");"));
+        defines.push(format!("BODY=__asm volatile(\"{nops}\")"));
     }
     compile(SOURCE, &defines).unwrap()
 }

@@ -21,7 +21,7 @@ WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, 1);
 #endif
 WEIR_CORTEX_M_LIMIT(first, ticks, 20, irq20, LIMIT)
 {
-    BODY
+    BODY;
 }
 #if LIMITED > 1
 WEIR_CORTEX_M_LIMIT(second, ticks, 21, irq21, LIMIT)
