@@ -44,11 +44,6 @@ static void stop(void)
 
 __attribute__((section(".vectors"))) void (*const vectors[16 + 23])(void) = {
     (void (*)(void)) 0x20400000, /* the stack's end */
-    (void (*)(void)) main,
-    stop,
-    stop,
-    [16 + 10] = IRQ10_Handler,
-    [16 + 20] = IRQ20_Handler,
-    [16 + 21] = IRQ21_Handler,
+    (void (*)(void)) main,       stop, stop, [16 + 10] = IRQ10_Handler, [16 + 20] = IRQ20_Handler, [16 + 21] = IRQ21_Handler,
     [16 + 22] = IRQ22_Handler,
 };

@@ -19,26 +19,26 @@ const SCHEMA: u32 = 1;
 const DIGITS: u8 = 4;
 
 /// A part of the header, written from the plan.
-type Part = fn(&mut String, &ChipPlan<'_>) -> fmt::Result;
+type Writer = fn(&mut String, &ChipPlan<'_>) -> fmt::Result;
 
 /// What a port's header has of its own, in the order in which it stands there.
 struct PortText {
     /// In front of a chip's name.
     article: &'static str,
     /// In the comment on top: how a firmware uses the header, and how it is compiled.
-    usage: Part,
+    usage: Writer,
     /// The checks of the build, and what is included.
-    head: Part,
+    head: Writer,
     /// The timers that the sources' macros need.
-    timers: Part,
+    timers: Writer,
     /// The macro for a line without a limit.
-    free_line: Part,
+    free_line: Writer,
     /// The macro of a source, behind its first two lines.
     source: fn(&PlannedSource<'_>) -> Vec<String>,
     /// What stands behind the handlers.
-    shared: Part,
+    shared: Writer,
     /// What starts the sources.
-    start: Part,
+    start: Writer,
 }
 
 /// The limit as the fields of a weir_limit_config_t.

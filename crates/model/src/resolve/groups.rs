@@ -12,7 +12,7 @@ use crate::system::{EventCosts, Expiry, Interval, Source, Timer};
 
 /// The sources that share a channel.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct AlarmGroup {
     channel: usize,
     members: usize,
     /// The alarm's interrupt in which nothing is due, with one source in the group.
@@ -21,7 +21,7 @@ pub(crate) struct Group {
     further: u64,
 }
 
-impl Group {
+impl AlarmGroup {
     /// What the sources beside one add.
     fn beside(&self) -> u64 {
         let others = u64::try_from(self.members.saturating_sub(1)).unwrap_or(u64::MAX);
@@ -52,7 +52,7 @@ pub(crate) fn of(
     bank: &Bank,
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
-) -> Vec<Group> {
+) -> Vec<AlarmGroup> {
     let rules = processor.rules().filter(|rules| rules.group > 1);
     let Some((rules, (board, flavour))) = rules.zip(processor.board()) else {
         return Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn of(
             );
         }
     }
-    let group = |(channel, members): (usize, Vec<&RawSource>)| Group {
+    let group = |(channel, members): (usize, Vec<&RawSource>)| AlarmGroup {
         channel,
         members: members.len(),
         idle,
@@ -142,7 +142,7 @@ pub(crate) fn most(processor: &Processor<'_>, sources: usize, alone: EventCosts)
     let members = processor
         .rules()
         .map_or(1, |rules| rules.group.min(sources));
-    let group = Group {
+    let group = AlarmGroup {
         channel: 0,
         members,
         idle,
@@ -152,9 +152,9 @@ pub(crate) fn most(processor: &Processor<'_>, sources: usize, alone: EventCosts)
 }
 
 /// The costs of a limit on a channel: its expiries are interrupts of the whole group.
-pub(crate) fn costs(groups: &[Group], channel: usize, alone: EventCosts) -> EventCosts {
+pub(crate) fn costs(groups: &[AlarmGroup], channel: usize, alone: EventCosts) -> EventCosts {
     let group = groups.iter().find(|group| group.channel == channel);
-    let beside = group.map_or(0, Group::beside);
+    let beside = group.map_or(0, AlarmGroup::beside);
     let more = |cost: u64| match cost {
         0 => 0,
         cost => cost.saturating_add(beside),

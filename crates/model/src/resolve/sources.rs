@@ -8,7 +8,7 @@ use super::allocate::{IntervalWish, allocate};
 use super::band::{self, Effective, Near};
 use super::costs::{self, CostTable};
 use super::cpu::Processor;
-use super::groups::{self, Group};
+use super::groups::{self, AlarmGroup};
 use super::levels::{self, VectorOwner};
 use super::limits::{self, LimitDraft};
 use super::silicon::Block;
@@ -160,7 +160,7 @@ struct Context<'a> {
     bank: &'a Bank,
     /// The periods of the shared timers.
     periods: &'a [Option<Interval>],
-    groups: &'a [Group],
+    groups: &'a [AlarmGroup],
     processor: &'a Processor<'a>,
     /// None: it is wrong, which was reported.
     silicon: Option<&'a Block>,
