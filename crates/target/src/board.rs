@@ -264,8 +264,8 @@ impl Board {
         self.costs.events(flavour.name(), path, channel)
     }
 
-    /// The interrupt of a group's alarm in which nothing is due (LIMIT-SHARED-1), with one source in
-    /// the group, and what each further source adds to any of the alarm's interrupts: in cycles.
+    /// The interrupt of a group's alarm in which nothing is due (LIMIT-SHARED-1), with one source
+    /// in the group, and what each further source adds to any of the alarm's interrupts: in cycles.
     #[must_use]
     pub fn group_costs(&self, flavour: Flavour) -> (u64, u64) {
         let events = self.events(flavour, &[GROUP], None).unwrap_or_default();
