@@ -45,8 +45,8 @@ impl System {
         flows.filter(move |(_, flow)| flow.source == source)
     }
 
-    /// Is this timer the alarm of a group, which interrupts also when the group is at rest? It clears
-    /// no sources.
+    /// Is this timer the alarm of a group, which interrupts also when the group is at rest? It
+    /// clears no sources.
     #[must_use]
     pub fn is_alarm(&self, timer: &Timer) -> bool {
         let ends = |source: &Source| {
