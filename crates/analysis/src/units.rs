@@ -7,7 +7,7 @@ use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::limiter::{self, Body, Tasks, Window};
-use crate::rank::PreemptionRank;
+use crate::rank::{PreemptionRank, Rank};
 use crate::rta::Demand;
 use crate::shared_timer::TimerDemands;
 
@@ -57,7 +57,8 @@ pub struct Unit {
     pub place: PreemptionRank,
     /// Its jobs; none: no bound on how often they come.
     pub own: Option<Demand>,
-    /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted.
+    /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted: with
+    /// all that are due in it, where sources share the alarm of a timer.
     pub longest: u64,
     /// Cycles from its release to its deadline.
     pub deadline: Option<u64>,
@@ -263,6 +264,23 @@ fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(PreemptionRank, Demand)> {
         .collect()
 }
 
+/// Makes the runs of expiries at one rank as long as that of the one interrupt in which they all
+/// are due: sources share an alarm there (LIMIT-SHARED-1).
+fn share_alarms(units: &mut [Unit]) {
+    let is_expiry = |unit: &&Unit| matches!(unit.part, Part::Expiry(_));
+    let alone: Vec<(Rank, u64)> = units
+        .iter()
+        .filter(is_expiry)
+        .map(|unit| (unit.place.rank, unit.longest))
+        .collect();
+    for unit in units {
+        if matches!(unit.part, Part::Expiry(_)) {
+            let due = alone.iter().filter(|(rank, _)| *rank == unit.place.rank);
+            unit.longest = due.fold(0, |sum, (_, longest)| sum.saturating_add(*longest));
+        }
+    }
+}
+
 impl<'a> Units<'a> {
     /// The units of `system` if timers are served as late as `latencies` says.
     #[must_use]
@@ -341,6 +359,7 @@ impl<'a> Units<'a> {
             .enumerate()
             .flat_map(|(index, tasks)| self.interrupts(index, tasks))
             .collect();
+        share_alarms(&mut units);
         for (index, (timer, demands)) in system.timers.iter().zip(&self.timers).enumerate() {
             let longest = longest_timer(system, index);
             units.push(Unit {

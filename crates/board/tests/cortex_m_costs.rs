@@ -19,7 +19,7 @@ use object::{Object, ObjectSection, SectionKind};
 use rayon::prelude::*;
 use weir_board::firmware::Toolchain;
 use weir_board::run::{LineStimulus, run};
-use weir_core_sys::{Config, LimitTiming};
+use weir_core_sys::LimitTiming;
 
 const SOURCE: &str = "ports/cortex-m/tests/cost.c";
 /// Instructions in the handler's body: as few as possible, or more than any two events differ by.
@@ -101,7 +101,6 @@ fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
     }
     assert!(empty > 0, "{limit:?} has no expiry in vain");
     all.insert("expiry_empty", empty);
-    all.insert("expiry_other", expiry_other(limit));
     all
 }
 
@@ -137,38 +136,6 @@ fn last_expiry(limit: &Limit, short: &Elf, long: &Elf) -> u64 {
             .map_or(0, |begin| longest(short, &floods, begin, end).1)
     });
     vain[0].max(vain[1])
-}
-
-/// What a member of the group adds to each interrupt of the timer in which it is not due, idle or
-/// masked: by up to three more members.
-fn expiry_other(limit: &Limit) -> u64 {
-    let interval = limit.config.interval * PER_TICK;
-    let end = 300 * interval;
-    // Not due before the end.
-    let slow = Limit {
-        config: Config {
-            interval: 1000 * limit.config.interval,
-            ..limit.config
-        },
-        ..*limit
-    };
-    let mut floods = vec![storm("IRQ20", interval, 2, end)];
-    let padding = [format!("PADDING={SHORT}")];
-    let alone = longest(&elf(&[*limit], &padding), &floods, STARTED, end).1;
-    let mut most = 0;
-    for others in [1, 3] {
-        let group = elf(&[&[*limit][..], &[slow; 3][..others]].concat(), &padding);
-        floods.truncate(1);
-        for line in ["IRQ21", "IRQ22", "IRQ23"].iter().take(others) {
-            let (_, expiry) = longest(&group, &floods, STARTED, end);
-            most = most.max(expiry.saturating_sub(alone).div_ceil(others as u64));
-            // Masked from here on.
-            floods.push(flood(&format!("{line}=bursts:10:gap=500cycles:period=1s")));
-        }
-        let (_, expiry) = longest(&group, &floods, STARTED, end);
-        most = most.max(expiry.saturating_sub(alone).div_ceil(others as u64));
-    }
-    most
 }
 
 #[test]

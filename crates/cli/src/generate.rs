@@ -50,6 +50,7 @@ pub(crate) struct Args {
 const AFTER: &str = "\
 Examples:
   weir generate examples/motor-controller/system.toml --chip atmega128
+  weir generate examples/valve-controller/system.toml --chip cortex-m3
   weir generate system.toml --chip atmega128 --output include/limits.h
   weir generate system.toml --chip atmega128 --output - | less
   weir generate system.toml --rtl -o build/rtl
@@ -144,12 +145,13 @@ fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
         grid.row(row(plan, source).map(plain));
     }
     let title = format!(
-        "{} keeps the limits of `{}` on the {} at {}, in the flavour {} of ports/avr.",
+        "{} keeps the limits of `{}` on the {} at {}, in the flavour {} of {}.",
         file.display(),
         plan.system,
         plan.chip,
         rate(as_f64(plan.clock_hz), DIGITS),
         plan.flavour.name(),
+        plan.port.folder(),
     );
     format!("{}\n\n{}", wrapped(&title, "", "  "), grid.text())
 }
@@ -169,7 +171,7 @@ fn row(plan: &ChipPlan<'_>, source: &PlannedSource<'_>) -> [String; 7] {
             "everything".to_owned(),
         ];
     };
-    let cycles = limit.interval_ticks.saturating_mul(limit.prescaler);
+    let cycles = limit.interval_ticks.saturating_mul(limit.tick_cycles);
     [
         name,
         vector,

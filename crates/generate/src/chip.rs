@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The chips for which code can be generated: those of the boards that ports/avr is for.
-use weir_target::{Board, Port};
+//! The chips for which code can be generated: those of the boards whose port has rules.
+use weir_target::{Board, Flavour};
 
 fn boards() -> impl Iterator<Item = &'static Board> {
-    Board::all().iter().filter(|board| board.port == Port::Avr)
+    Board::all()
+        .iter()
+        .filter(|board| Flavour::ALL.iter().any(|&of| board.rules(of).is_some()))
 }
 
 /// The names of all chips.

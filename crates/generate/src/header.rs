@@ -1,19 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes a plan as a C header for `ports/avr`.
+//! Writes a plan as a C header for its port.
+mod avr;
+mod cortex_m;
+
 use std::fmt::{self, Write};
 
 use weir_model::{Policy, Rate, Source, Timing};
 use weir_report::{rate, time};
 
 use crate::MARKER;
-use crate::c_text::{c_string, call, comment, definition};
+use crate::c_text::{c_string, comment, definition};
 use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
-use weir_target::Flavour;
+use weir_target::Port;
 
 /// The schema of the system files that Weir reads.
 const SCHEMA: u32 = 1;
 /// The digits of numbers in comments.
 const DIGITS: u8 = 4;
+
+/// A part of the header, written from the plan.
+type Writer = fn(&mut String, &ChipPlan<'_>) -> fmt::Result;
+
+/// What a port's header has of its own, in the order in which it stands there.
+struct PortText {
+    /// In front of a chip's name.
+    article: &'static str,
+    /// In the comment on top: how a firmware uses the header, and how it is compiled.
+    usage: Writer,
+    /// The checks of the build, and what is included.
+    head: Writer,
+    /// The timers that the sources' macros need.
+    timers: Writer,
+    /// The macro for a line without a limit.
+    free_line: Writer,
+    /// The macro of a source, behind its first two lines.
+    source: fn(&PlannedSource<'_>) -> Vec<String>,
+    /// What stands behind the handlers.
+    shared: Writer,
+    /// What starts the sources.
+    start: Writer,
+}
+
+/// The limit as the fields of a weir_limit_config_t.
+fn limit_fields(limit: &SoftwareLimit) -> [String; 5] {
+    [
+        format!(
+            ".policy = WEIR_LIMIT_{}",
+            limit.policy.name().to_uppercase()
+        ),
+        format!(
+            ".timing = WEIR_LIMIT_{}",
+            limit.timing.name().to_uppercase()
+        ),
+        format!(".interval = {}", limit.interval_ticks),
+        format!(".lag = {}", limit.lag_ticks),
+        format!(".burst = {}", limit.burst),
+    ]
+}
 
 /// The header that keeps the plan's limits. `file` is the name of the system file, for the reader;
 /// its folder does not belong there, since the same system gives the same text on every machine.
@@ -26,12 +69,13 @@ pub fn header(plan: &ChipPlan<'_>, file: &str) -> String {
 }
 
 fn write_header(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
-    preamble(out, plan, file)?;
+    let port = match plan.port {
+        Port::CortexM => &cortex_m::TEXT,
+        Port::Avr | Port::Riscv => &avr::TEXT,
+    };
+    preamble(out, plan, port, file)?;
     writeln!(out, "#ifndef WEIR_SYSTEM_H\n#define WEIR_SYSTEM_H\n")?;
-    build_checks(out, plan)?;
-    writeln!(out, "#include <avr/interrupt.h>")?;
-    writeln!(out, "#include <util/atomic.h>")?;
-    writeln!(out, "#include <weir/avr.h>\n")?;
+    (port.head)(out, plan)?;
     name_checks(out, plan)?;
     writeln!(
         out,
@@ -43,19 +87,28 @@ fn write_header(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Resul
         "#define WEIR_SYSTEM_SHA256 {}\n",
         c_string(plan.sha256)
     )?;
+    (port.timers)(out, plan)?;
     if plan.sources.iter().any(|s| s.start == LineStart::Line) {
-        line_without_limit(out, plan.flavour)?;
+        (port.free_line)(out, plan)?;
     }
     for source in &plan.sources {
         source_comment(out, plan, source)?;
-        source_macro(out, source)?;
+        let mut lines = vec![
+            format!("#define WEIR_SOURCE_{}", source.identifier),
+            format!(
+                "    enum {{ {} = 1 }};",
+                stands_first("SOURCE", &source.identifier)
+            ),
+        ];
+        lines.extend((port.source)(source));
+        definition(out, &lines)?;
     }
-    shared_timer(out, plan)?;
-    start(out, plan)?;
+    (port.shared)(out, plan)?;
+    (port.start)(out, plan)?;
     writeln!(out, "#endif")
 }
 
-fn preamble(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
+fn preamble(out: &mut String, plan: &ChipPlan<'_>, port: &PortText, file: &str) -> fmt::Result {
     writeln!(
         out,
         "/* {MARKER} {} from {}: change that file instead. */",
@@ -65,98 +118,22 @@ fn preamble(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Result {
     writeln!(out, "/**")?;
     writeln!(
         out,
-        " * The limits of `{}` on an {}, in the flavour {} of ports/avr. System file: schema {SCHEMA}, SHA-256",
+        " * The limits of `{}` on {} {}, in the flavour {} of {}. System file: schema {SCHEMA}, SHA-256",
         comment(plan.system),
+        port.article,
         plan.chip,
         plan.flavour.name(),
+        plan.port.folder(),
     )?;
     writeln!(out, " * {}", comment(plan.sha256))?;
     writeln!(out, " *")?;
-    writeln!(
-        out,
-        " * One C file has the handlers; the lines are triggered by edges, which ones is for EICRA and EICRB to say:"
-    )?;
-    writeln!(out, " *")?;
-    writeln!(out, " *     #include \"weir_system.h\"")?;
-    for source in &plan.sources {
-        writeln!(
-            out,
-            " *     WEIR_SOURCE_{} {{ the body of the handler }}",
-            source.identifier
-        )?;
-    }
-    if let Some(timer) = &plan.shared_timer {
-        writeln!(out, " *     WEIR_TIMER_{};", timer.identifier)?;
-    }
-    writeln!(
-        out,
-        " *     int main(void) {{ ...; weir_system_start(); sei(); ... }}"
-    )?;
-    writeln!(out, " *")?;
-    writeln!(
-        out,
-        " * Then weir_avr_disable(NAME) and weir_avr_enable(NAME) are a line's enable bit. Where the handlers stand in several files, each of them includes"
-    )?;
-    writeln!(
-        out,
-        " * this one; weir_system_run_timers() comes first then, and weir_avr_start(NAME) in the file of each handler, in place of weir_system_start()."
-    )?;
-    writeln!(out, " *")?;
-    writeln!(
-        out,
-        " *     avr-gcc -mmcu={} -std=c11 -Os -DF_CPU={}UL -DWEIR_TICK_BITS=16 -Icore/include -Iports/avr/include{} ... core/src/limit.c{}",
-        plan.chip,
-        plan.clock_hz,
-        match plan.flavour {
-            Flavour::C => "",
-            Flavour::Fast =>
-                " -DWEIR_AVR_FAST\n *     -ffixed-r2 -ffixed-r3 -ffixed-r4 -ffixed-r5 -ffixed-r6 -ffixed-r7 -ffixed-r8 -ffixed-r9 -ffixed-r10",
-        },
-        match (plan.flavour, &plan.shared_timer) {
-            (Flavour::Fast, None) => " -nostartfiles ports/avr/start/start.S",
-            _ => "",
-        }
-    )?;
+    (port.usage)(out, plan)?;
     writeln!(out, " *")?;
     writeln!(
         out,
         " * What was checked are the costs without the record: -DWEIR_LIMIT_RECORD=1 is for looking, not for shipping."
     )?;
     writeln!(out, " */")
-}
-
-/// The checks of the build: one with other settings than those that were checked stops with a
-/// message.
-fn build_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    let clock = plan.clock_hz;
-    let mut check = |condition: &str, message: &str| {
-        writeln!(out, "#if {condition}\n#error \"{message}\"\n#endif")
-    };
-    if plan.chip == "atmega128" {
-        check(
-            "!defined(__AVR_ATmega128__)",
-            "these limits are for an ATmega128: compile with -mmcu=atmega128",
-        )?;
-    }
-    check(
-        &format!("!defined(F_CPU) || F_CPU != {clock}"),
-        &format!("these limits are for a clock of {clock} Hz: compile with -DF_CPU={clock}UL"),
-    )?;
-    check(
-        "!defined(WEIR_TICK_BITS) || WEIR_TICK_BITS != 16",
-        "the timers of this chip have 16 bits: compile with -DWEIR_TICK_BITS=16",
-    )?;
-    match plan.flavour {
-        Flavour::C => check(
-            "defined(WEIR_AVR_FAST)",
-            "these limits are for the flavour c: compile without -DWEIR_AVR_FAST",
-        )?,
-        Flavour::Fast => check(
-            "!defined(WEIR_AVR_FAST)",
-            "these limits are for the flavour fast: compile with -DWEIR_AVR_FAST",
-        )?,
-    }
-    writeln!(out)
 }
 
 /// Checks in the header that no source has the name of a macro. Weir's macros join a source's name
@@ -170,41 +147,6 @@ fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
         )?;
     }
     writeln!(out)
-}
-
-/// The calls of a limited line for one without a limit, so that a limit can be added or removed
-/// without a change of the firmware.
-fn line_without_limit(out: &mut String, flavour: Flavour) -> fmt::Result {
-    let switch = |on: bool| match (flavour, on) {
-        (Flavour::C, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
-        (Flavour::C, false) => "WEIR_AVR_MASK(WEIR_AVR_##line);",
-        (Flavour::Fast, true) => "weir_avr_line_on(line);",
-        (Flavour::Fast, false) => "weir_avr_line_off(line);",
-    };
-    writeln!(
-        out,
-        "/* A line without a limit: the same calls as for one with a limit. */"
-    )?;
-    let mut lines = vec!["#define WEIR_SYSTEM_LINE_(name, line)".to_owned()];
-    for (call, on) in [("enable", true), ("disable", false)] {
-        lines.extend([
-            format!("    WEIR_INLINE void name##_{call}(void)"),
-            "    {".to_owned(),
-            "        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)".to_owned(),
-            "        {".to_owned(),
-            format!("            {}", switch(on)),
-            "        }".to_owned(),
-            "    }".to_owned(),
-        ]);
-    }
-    lines.extend([
-        "    WEIR_INLINE void name##_start(void)".to_owned(),
-        "    {".to_owned(),
-        "        name##_enable();".to_owned(),
-        "    }".to_owned(),
-        "    ISR(line##_vect)".to_owned(),
-    ]);
-    definition(out, &lines)
 }
 
 fn source_comment(
@@ -259,7 +201,7 @@ fn source_comment(
 
 /// What the limit lets through, with the number of the promise in core/CONTRACTS.md.
 fn promise(limit: &SoftwareLimit, clock_hz: u64) -> String {
-    let cycles = limit.interval_ticks.saturating_mul(limit.prescaler);
+    let cycles = limit.interval_ticks.saturating_mul(limit.tick_cycles);
     let interval = duration(cycles, clock_hz);
     let burst = limit.burst;
     let (what, number) = match (limit.policy, limit.timing) {
@@ -307,143 +249,10 @@ fn rates(source: &Source) -> Option<String> {
     (!said.is_empty()).then(|| format!("The system file says: {}", said.join(", ")))
 }
 
-fn source_macro(out: &mut String, source: &PlannedSource<'_>) -> fmt::Result {
-    let name = &source.identifier;
-    let mut lines = vec![
-        format!("#define WEIR_SOURCE_{name}"),
-        format!("    enum {{ {} = 1 }};", stands_first("SOURCE", name)),
-    ];
-    match &source.limit {
-        Some(limit) if limit.shared => lines.extend(call(
-            "WEIR_AVR_LIMIT_SHARED",
-            &[
-                name.clone(),
-                source.vector.to_owned(),
-                limit.channel.clone(),
-                format!(".interval = {}", limit.interval_ticks),
-                format!(".burst = {}", limit.burst),
-            ],
-        )),
-        Some(limit) => lines.extend(call(
-            "WEIR_AVR_LIMIT",
-            &[
-                name.clone(),
-                source.vector.to_owned(),
-                limit.channel.clone(),
-                format!(
-                    ".policy = WEIR_LIMIT_{}",
-                    limit.policy.name().to_uppercase()
-                ),
-                format!(
-                    ".timing = WEIR_LIMIT_{}",
-                    limit.timing.name().to_uppercase()
-                ),
-                format!(".interval = {}", limit.interval_ticks),
-                format!(".lag = {}", limit.lag_ticks),
-                format!(".burst = {}", limit.burst),
-            ],
-        )),
-        None if source.start == LineStart::Line => {
-            lines.push(format!("    WEIR_SYSTEM_LINE_({name}, {})", source.vector));
-        }
-        None => lines.push(format!("    ISR({}_vect)", source.vector)),
-    }
-    definition(out, &lines)
-}
-
 /// A name that only the macro defines: where it is missing, the compiler's message shows what to
 /// do.
 fn stands_first(kind: &str, name: &str) -> String {
     format!("WEIR_{kind}_{name}_must_stand_before_this")
-}
-
-fn shared_timer(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    let Some(timer) = &plan.shared_timer else {
-        return Ok(());
-    };
-    writeln!(
-        out,
-        "/** {}: clears the counts of {}. Stands behind their handlers, in the same file. */",
-        comment(timer.name),
-        timer.clears.join(", ")
-    )?;
-    let mut lines = vec![
-        format!("#define WEIR_TIMER_{}", timer.identifier),
-        format!(
-            "    enum {{ {} = 1 }};",
-            stands_first("TIMER", &timer.identifier)
-        ),
-        format!(
-            "    WEIR_AVR_SHARED_TIMER({}, {})",
-            timer.channel, timer.period_ticks
-        ),
-        "    {".to_owned(),
-    ];
-    for name in &timer.clears {
-        lines.push(format!("        (void) {};", stands_first("SOURCE", name)));
-        lines.push(format!("        weir_avr_clear({name});"));
-    }
-    lines.push("    }".to_owned());
-    lines.push("    struct weir_avr_semicolon".to_owned());
-    definition(out, &lines)
-}
-
-/// The order of the start: timers before the limiters, which read them; lines without a limit
-/// before the others, which take over the enable bits that they find set (`fast`); the shared timer
-/// last, once all its sources are started.
-fn start(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    writeln!(
-        out,
-        "/** Lets the timers of the limits count. Before any start. */"
-    )?;
-    let mut lines = vec![
-        "#define weir_system_run_timers()".to_owned(),
-        "    do {".to_owned(),
-    ];
-    for timer in &plan.timers {
-        lines.push(format!(
-            "        weir_avr_run_timer({}, {});",
-            timer.channel, timer.prescaler
-        ));
-    }
-    lines.push("    } while (0)".to_owned());
-    definition(out, &lines)?;
-
-    writeln!(
-        out,
-        "/** Starts every source; from a thread, or before interrupts are on. No handler runs before all have started. */"
-    )?;
-    let mut lines = vec![
-        "#define weir_system_start()".to_owned(),
-        "    do {".to_owned(),
-        "        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)".to_owned(),
-        "        {".to_owned(),
-    ];
-    let mut statement = |text: String| lines.push(format!("            {text};"));
-    for source in &plan.sources {
-        statement(format!(
-            "(void) {}",
-            stands_first("SOURCE", &source.identifier)
-        ));
-    }
-    if let Some(timer) = &plan.shared_timer {
-        statement(format!(
-            "(void) {}",
-            stands_first("TIMER", &timer.identifier)
-        ));
-    }
-    statement("weir_system_run_timers()".to_owned());
-    for kind in [LineStart::Line, LineStart::Limiter] {
-        for source in plan.sources.iter().filter(|source| source.start == kind) {
-            statement(format!("weir_avr_start({})", source.identifier));
-        }
-    }
-    if plan.shared_timer.is_some() {
-        statement("weir_avr_start_shared()".to_owned());
-    }
-    lines.push("        }".to_owned());
-    lines.push("    } while (0)".to_owned());
-    definition(out, &lines)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]

@@ -2,12 +2,13 @@
 //! Turns a system into the code that keeps its limits.
 //!
 //! [`ChipPlan::new`] decides what a chip is told, or refuses with every reason it finds. [`header`]
-//! writes the plan as one C header for `ports/avr`. [`SiliconPlan`] does the same for limits in
+//! writes the plan as one C header for the chip's port. [`SiliconPlan`] does the same for limits in
 //! hardware: an instance of rtl/limit, and the C header of its driver.
 //!
 //! The same system always gives the same bytes: they depend on no date, path or machine.
 mod c_text;
 mod chip;
+mod groups;
 mod header;
 mod identifier;
 mod plan;

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use weir_model::{Policy, Source, Timing};
 
-use weir_target::Flavour;
+use weir_target::{Flavour, Port};
 
 /// What a chip is told about a system. All of it can be compiled.
 #[derive(Debug, Clone, Serialize)]
@@ -17,6 +17,9 @@ pub struct ChipPlan<'a> {
     pub sha256: &'a str,
     /// The chip's name.
     pub chip: &'a str,
+    /// The port.
+    #[serde(skip)]
+    pub port: Port,
     /// The flavour of the port.
     pub flavour: Flavour,
     /// Cycles per second.
@@ -24,7 +27,7 @@ pub struct ChipPlan<'a> {
     /// The sources, in the system's order.
     pub sources: Vec<PlannedSource<'a>>,
     /// The timers that limits use, by name.
-    pub timers: Vec<PlannedTimer>,
+    pub timers: Vec<PlannedTimer<'a>>,
     /// The timer that several sources share.
     pub shared_timer: Option<SharedTimer<'a>>,
 }
@@ -38,6 +41,11 @@ pub struct PlannedSource<'a> {
     pub identifier: String,
     /// Its interrupt.
     pub vector: &'a str,
+    /// The interrupt's number among the board's, from 1 on.
+    #[serde(skip)]
+    pub number: u32,
+    /// The priority that the interrupt is given; none: the chip's own order holds.
+    pub priority: Option<u32>,
     /// The limit; none: every request is served.
     pub limit: Option<SoftwareLimit>,
     /// What `weir_system_start()` does for the source.
@@ -72,8 +80,10 @@ pub struct SoftwareLimit {
     pub channel: String,
     /// Do other sources use the channel, too?
     pub shared: bool,
-    /// Cycles of a tick.
+    /// The prescaler of its timer.
     pub prescaler: u64,
+    /// Cycles of a tick.
+    pub tick_cycles: u64,
     /// The interval or the period, at least 1.
     pub interval_ticks: u64,
     /// Requests per period, or tokens, at least 1.
@@ -97,13 +107,27 @@ impl fmt::Display for SoftwareLimit {
 
 /// A timer to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PlannedTimer {
+pub struct PlannedTimer<'a> {
     /// The timer's name: `TIMER1`.
     pub name: String,
     /// One of its channels that a limit uses.
     pub channel: String,
-    /// Cycles of a tick.
+    /// The channel's interrupt.
+    pub vector: &'a str,
+    /// The interrupt's number among the board's, from 1 on.
+    #[serde(skip)]
+    pub number: u32,
+    /// The priority that the interrupt is given; none: the chip's own order holds.
+    pub priority: Option<u32>,
+    /// Its prescaler.
     pub prescaler: u64,
+    /// Cycles of a tick.
+    pub tick_cycles: u64,
+    /// The address of its registers, where the firmware needs it.
+    #[serde(skip)]
+    pub registers: Option<u32>,
+    /// The sources whose limits it counts for, by their names in C.
+    pub sources: Vec<String>,
 }
 
 /// The timer that clears the counts of several sources (regehr2005 §3.5).

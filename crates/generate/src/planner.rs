@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
 use weir_target::{Board, Channel, Flavour};
 
+use crate::groups;
 use crate::identifier::c_identifier;
 use crate::plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
 use crate::port::{ChipPort, Lack};
@@ -77,6 +78,9 @@ impl<'a> Planner<'a> {
             .collect();
         let shared_timer = self.shared_timer(port, &sources);
         let timers = self.timers(&sources);
+        for (source, lack) in groups::lacks(self.chip, port.rules, &sources) {
+            self.refuse(&format!("source `{source}`"), lack);
+        }
         self.find_collisions(&sources);
         self.find_shared_vectors(port, &sources, shared_timer.as_ref());
         if port.flavour == Flavour::Fast {
@@ -86,6 +90,7 @@ impl<'a> Planner<'a> {
             system: &self.system.name,
             sha256: &self.system.sha256,
             chip: self.chip.chip(),
+            port: self.chip.port,
             flavour: port.flavour,
             clock_hz: self.system.cpu.clock_hz,
             sources,
@@ -107,13 +112,24 @@ impl<'a> Planner<'a> {
                 chip.name
             );
             self.refuse("cpu", Lack::new(what, right));
-        } else if cpu.nesting != Nesting::Flat {
+        } else if chip.priorities.is_none() && cpu.nesting != Nesting::Flat {
             self.refuse(
                 "cpu",
                 Lack::new(
                     "the interrupts nest",
                     format!(
                         "write interrupts = \"flat\": no interrupt of the {} preempts another",
+                        chip.chip()
+                    ),
+                ),
+            );
+        } else if chip.priorities.is_some() && cpu.nesting != Nesting::Grouped {
+            self.refuse(
+                "cpu",
+                Lack::new(
+                    "the interrupts do not nest",
+                    format!(
+                        "leave `interrupts` out: on the {} the more urgent one preempts the other",
                         chip.chip()
                     ),
                 ),
@@ -129,10 +145,13 @@ impl<'a> Planner<'a> {
         });
         if of_port.is_none() {
             let what = format!("the port has no flavour `{name}`");
-            self.refuse(
-                "cpu",
-                Lack::new(what, "write flavour = \"c\" or flavour = \"fast\""),
-            );
+            let known: Vec<String> = Flavour::ALL
+                .into_iter()
+                .filter(|&flavour| chip.rules(flavour).is_some())
+                .map(|flavour| format!("flavour = \"{}\"", flavour.name()))
+                .collect();
+            let right = format!("write {}", known.join(" or "));
+            self.refuse("cpu", Lack::new(what, right));
         }
         of_port.filter(|_| self.reasons.is_empty())
     }
@@ -184,10 +203,17 @@ impl<'a> Planner<'a> {
             name: &source.name,
             identifier: identifier.unwrap_or_default(),
             vector,
+            number: self.chip.vector(vector).unwrap_or_default(),
+            priority: self.priority(source.level.group),
             limit,
             start,
             source,
         })
+    }
+
+    /// The priority of a preemption group, on a chip whose interrupts have priorities.
+    fn priority(&self, group: u32) -> Option<u32> {
+        self.chip.priorities?.of_group(group)
     }
 
     fn identifier(&mut self, place: &str, name: &str) -> Option<String> {
@@ -234,7 +260,8 @@ impl<'a> Planner<'a> {
             timing: limit.timing,
             channel: channel.name(),
             shared,
-            prescaler: interval.tick,
+            prescaler: channel.prescaler(interval.tick),
+            tick_cycles: interval.tick,
             interval_ticks: interval.ticks,
             burst: limit.burst,
             lag_ticks: limit.lag,
@@ -311,8 +338,8 @@ impl<'a> Planner<'a> {
     }
 
     /// The timers, each once. The channels of a timer share a prescaler.
-    fn timers(&mut self, sources: &[PlannedSource<'a>]) -> Vec<PlannedTimer> {
-        let mut timers: BTreeMap<String, (PlannedTimer, &str)> = BTreeMap::new();
+    fn timers(&mut self, sources: &[PlannedSource<'a>]) -> Vec<PlannedTimer<'a>> {
+        let mut timers: BTreeMap<String, (PlannedTimer<'a>, &str)> = BTreeMap::new();
         for source in sources {
             let Some((limit, channel)) = source
                 .limit
@@ -326,15 +353,22 @@ impl<'a> Planner<'a> {
                 let timer = PlannedTimer {
                     name,
                     channel: limit.channel.clone(),
+                    vector: channel.vector,
+                    number: self.chip.vector(channel.vector).unwrap_or_default(),
+                    priority: source.priority,
                     prescaler: limit.prescaler,
+                    tick_cycles: limit.tick_cycles,
+                    registers: channel.timer.registers,
+                    sources: Vec::new(),
                 };
                 (timer, source.name)
             });
-            if timer.prescaler != limit.prescaler {
+            timer.sources.push(source.identifier.clone());
+            if timer.tick_cycles != limit.tick_cycles {
                 let lack = Lack::new(
                     format!(
                         "{} has ticks of {} cycles for `{first}` and cannot have ticks of {} as well",
-                        timer.name, timer.prescaler, limit.prescaler
+                        timer.name, timer.tick_cycles, limit.tick_cycles
                     ),
                     "give both the same prescaler, or one of them another timer",
                 );
@@ -364,6 +398,7 @@ impl<'a> Planner<'a> {
         shared: Option<&SharedTimer<'a>>,
     ) {
         let mut claims: Vec<(&str, String)> = Vec::new();
+        let mut alarms = Vec::new();
         for source in sources {
             let user = format!("source `{}`", source.name);
             claims.push((source.vector, user.clone()));
@@ -373,6 +408,13 @@ impl<'a> Planner<'a> {
             else {
                 continue;
             };
+            // A group has one interrupt for all its sources.
+            if port.rules.group > 1 {
+                if alarms.contains(&channel.vector) {
+                    continue;
+                }
+                alarms.push(channel.vector);
+            }
             claims.push((channel.vector, user.clone()));
             // In `fast`, the entry for the expiry of strict eager limits is longer than a vector.
             let is_long = (limit.policy, limit.timing) == (Policy::Strict, Timing::Eager);

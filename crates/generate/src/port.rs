@@ -2,7 +2,7 @@
 //! What a flavour of a port lacks for a limit, in the words of the system file, so that users hear
 //! of it before anything is compiled.
 use weir_model::{Policy, Timing};
-use weir_target::{Board, Channel, Flavour, Misfit, PortRules, avr};
+use weir_target::{Board, Channel, Flavour, Misfit, PortRules};
 
 use crate::plan::SoftwareLimit;
 
@@ -61,14 +61,22 @@ impl<'a> ChipPort<'a> {
     pub fn prescaler(self, channel: &Channel<'_>, shared: bool, tick: u64) -> Option<Lack> {
         let least = if shared { 1 } else { self.rules.least_divisor };
         let timer = channel.timer;
+        let wanted = channel.prescaler(tick);
         let has = || timer.divisors.iter().filter(|&&divisor| divisor >= least);
-        if has().any(|&divisor| divisor == tick) {
+        let is_whole = tick % timer.clock_cycles.max(1) == 0;
+        if is_whole && has().any(|&divisor| divisor == wanted) {
             return None;
         }
         let list: Vec<String> = has().map(u64::to_string).collect();
         Some(Lack::new(
             format!("{} cannot count once in {tick} cycles", timer.name),
-            format!("its prescalers are {}", list.join(", ")),
+            match timer.clock_cycles {
+                1 => format!("its prescalers are {}", list.join(", ")),
+                clock => format!(
+                    "its prescalers are {}, and one of its clock is {clock} cycles",
+                    list.join(", ")
+                ),
+            },
         ))
     }
 
@@ -107,13 +115,12 @@ impl<'a> ChipPort<'a> {
             )),
             Err(Misfit::Divisor) => lacks.push(Lack::new(
                 format!(
-                    "{} ticks of one cycle are too short",
-                    ticks.saturating_mul(burst)
+                    "{ticks} ticks with prescaler {} are too short",
+                    limit.prescaler
                 ),
                 format!(
                     "choose a prescaler of {} or more, or more than {} ticks",
-                    avr::SHORT_DIVISOR,
-                    avr::SHORT_TICKS
+                    range.short_divisor, range.short
                 ),
             )),
             Err(Misfit::TooShort) | Ok(()) => {}

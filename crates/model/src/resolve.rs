@@ -8,6 +8,7 @@ mod allocate;
 mod band;
 mod costs;
 mod cpu;
+mod groups;
 mod hardware;
 mod levels;
 mod limit_keys;

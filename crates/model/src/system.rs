@@ -8,6 +8,7 @@
 
 use std::net::IpAddr;
 
+use weir_target::Board;
 pub use weir_target::{Policy, Timing};
 
 pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
@@ -42,6 +43,25 @@ impl System {
     pub fn flows_of(&self, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
         let flows = self.flows.iter().enumerate();
         flows.filter(move |(_, flow)| flow.source == source)
+    }
+
+    /// Is this timer the alarm of a group, which interrupts also when the group is at rest? It
+    /// clears no sources.
+    #[must_use]
+    pub fn is_alarm(&self, timer: &Timer) -> bool {
+        let ends = |source: &Source| {
+            let own = &source.limit.expiry;
+            matches!(own, Some(Expiry::Own { channel, .. }) if *channel == timer.channel)
+        };
+        self.sources.iter().any(ends)
+    }
+
+    /// The prescaler with which a tick of a channel has so many cycles.
+    #[must_use]
+    pub fn prescaler(&self, channel: &str, tick: u64) -> u64 {
+        let board = self.cpu.board.as_deref().and_then(Board::named);
+        let channel = board.and_then(|board| board.channel(channel));
+        channel.map_or(tick, |channel| channel.prescaler(tick))
     }
 
     /// Does a source hold packets until an interrupt takes them? Else it only asks for interrupts.

@@ -24,6 +24,10 @@ pub static C: PortRules = PortRules {
     shared_lines: None,
     least_divisor: 1,
     limits_one: false,
+    group: 1,
+    // 30 registers in which a compiler may keep values, 4 cycles each (ATmega128 data sheet, PUSH
+    // and POP).
+    registers: 120,
     strict_timing: Timing::Lazy,
     offers: c_offers,
     bursts: c_bursts,
@@ -38,6 +42,8 @@ pub static FAST: PortRules = PortRules {
     shared_lines: Some(4),
     least_divisor: SHORT_DIVISOR,
     limits_one: true,
+    group: 1,
+    registers: 0,
     strict_timing: Timing::Eager,
     offers: fast_offers,
     bursts: fast_bursts,

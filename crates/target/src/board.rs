@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::costs::{Costs, ExceptionCosts};
+use crate::costs::{Costs, ExceptionCosts, GROUP};
 use crate::{Events, Flavour, Port, PortRules};
 
 /// A board, with what was measured on it.
@@ -33,6 +33,8 @@ pub struct Board {
     pub ram_bytes: u32,
     /// What only AVR microcontrollers have.
     pub avr: Option<Avr>,
+    /// The priorities of its interrupts, where programs choose them; none: the vectors' order.
+    pub priorities: Option<Priorities>,
     #[serde(skip)]
     costs: Costs,
 }
@@ -53,10 +55,52 @@ pub struct TimerFacts {
     pub name: String,
     /// Its width.
     pub bits: u32,
-    /// The register bit that resets its prescaler; timers with the same one share it.
+    /// The register bit that resets its prescaler; timers with the same one share it. Empty: it
+    /// runs by itself.
+    #[serde(default)]
     pub prescaler: String,
     /// The prescalers, in ascending order; on AVR the clock select bits number them from 1.
     pub divisors: Vec<u64>,
+    /// Cycles of the processor for one of the timer's clock, which the prescaler divides.
+    #[serde(default = "one")]
+    pub clock_cycles: u64,
+    /// Its one interrupt; none: those of its compare channels, `TIMER1_COMPA`.
+    pub vector: Option<String>,
+    /// The address of its registers, where that is for the firmware to say.
+    pub registers: Option<u32>,
+}
+
+const fn one() -> u64 {
+    1
+}
+
+/// The priorities that a program may give to interrupts (NVIC): a smaller number preempts a larger
+/// one.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Priorities {
+    /// The largest number, of the least urgent.
+    pub most: u32,
+    /// Two that differ by less do not preempt each other; all are multiples of it.
+    pub step: u32,
+}
+
+impl Priorities {
+    /// The preemption group of a priority, the higher the more urgent; none: there is no such
+    /// priority.
+    #[must_use]
+    pub fn group(&self, priority: u64) -> Option<u32> {
+        let priority = u32::try_from(priority).ok()?;
+        let exists = priority % self.step.max(1) == 0;
+        self.most.checked_sub(priority).filter(|_| exists)
+    }
+
+    /// The priority of a preemption group; none: there is no such group.
+    #[must_use]
+    pub fn of_group(&self, group: u32) -> Option<u32> {
+        let priority = self.most.checked_sub(group)?;
+        self.group(u64::from(priority)).map(|_| priority)
+    }
 }
 
 /// An external interrupt.
@@ -99,7 +143,7 @@ pub struct Channel<'a> {
     pub timer: &'a TimerFacts,
     /// Its index in [`Board::timers`].
     pub index: usize,
-    /// Its compare interrupt: `TIMER1_COMPA`.
+    /// Its interrupt: `TIMER1_COMPA`.
     pub vector: &'a str,
     /// `A`; empty where the timer has but one.
     pub letter: &'a str,
@@ -110,6 +154,12 @@ impl Channel<'_> {
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}{}", self.timer.name, self.letter)
+    }
+
+    /// The prescaler with which a tick has so many cycles of the processor.
+    #[must_use]
+    pub fn prescaler(&self, tick: u64) -> u64 {
+        tick / self.timer.clock_cycles.max(1)
     }
 }
 
@@ -169,16 +219,21 @@ impl Board {
     }
 
     /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel
-    /// `TIMER1A`.
+    /// `TIMER1A`. A timer with one interrupt is one channel.
     pub fn channels(&self) -> impl Iterator<Item = Channel<'_>> {
         self.timers.iter().enumerate().flat_map(|(index, timer)| {
             self.vectors.iter().filter_map(move |vector| {
-                let rest = vector.strip_prefix(timer.name.as_str())?;
+                let letter = match &timer.vector {
+                    Some(only) => (only == vector).then_some("")?,
+                    None => vector
+                        .strip_prefix(timer.name.as_str())?
+                        .strip_prefix("_COMP")?,
+                };
                 Some(Channel {
                     timer,
                     index,
                     vector,
-                    letter: rest.strip_prefix("_COMP")?,
+                    letter,
                 })
             })
         })
@@ -187,7 +242,7 @@ impl Board {
     /// The flavours of its port whose costs were measured.
     #[must_use]
     pub fn flavours(&self) -> Vec<&'static str> {
-        let measured = |flavour: &Flavour| self.costs.limiter.contains_key(flavour.name());
+        let measured = |flavour: &Flavour| self.costs.policies(flavour.name()).is_some();
         Flavour::ALL
             .into_iter()
             .filter(measured)
@@ -207,6 +262,17 @@ impl Board {
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs.events(flavour.name(), path, channel)
+    }
+
+    /// The interrupt of a group's alarm in which nothing is due (LIMIT-SHARED-1), with one source
+    /// in the group, and what each further source adds to any of the alarm's interrupts: in cycles.
+    #[must_use]
+    pub fn group_costs(&self, flavour: Flavour) -> (u64, u64) {
+        let events = self.events(flavour, &[GROUP], None).unwrap_or_default();
+        (
+            events.expiry_base.unwrap_or(0),
+            events.clear_empty.unwrap_or(0),
+        )
     }
 
     /// What its exceptions cost beside what its emulator counts; none: it counts all.

@@ -13,7 +13,10 @@ pub(crate) struct Costs {
     pub compilers: Vec<String>,
     /// By flavour: a policy's table holds either events or a table of them per timing.
     #[serde(default)]
-    pub limiter: BTreeMap<String, toml::Table>,
+    limiter: BTreeMap<String, toml::Table>,
+    /// The same in instructions, each a cycle, without what [`ExceptionCosts`] add.
+    #[serde(default)]
+    instructions: BTreeMap<String, toml::Table>,
     /// The costs by flavour and channel, where they depend on the channel.
     #[serde(default)]
     pub channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
@@ -91,7 +94,24 @@ impl Events {
             clear_served: self.clear_served.or(other.clear_served),
         }
     }
+
+    /// These costs, of which each interrupt takes `more` cycles more. What a source adds to a
+    /// shared timer's interrupt is none.
+    fn longer(self, more: u64) -> Self {
+        let longer = |cost: Option<u64>| cost.map(|cycles| cycles + more);
+        Self {
+            request_served: longer(self.request_served),
+            request_refused: longer(self.request_refused),
+            expiry_served: longer(self.expiry_served),
+            expiry_empty: longer(self.expiry_empty),
+            expiry_base: longer(self.expiry_base),
+            ..self
+        }
+    }
 }
+
+/// The table beside the policies: what a further source adds to the timer's interrupt of its group.
+pub(crate) const GROUP: &str = "group";
 
 impl Costs {
     /// Does the same as [`crate::Board::events`].
@@ -107,16 +127,27 @@ impl Costs {
         let of_channel = channel
             .and_then(|channel| self.channel.get(channel)?.get(flavour))
             .and_then(at);
-        of_channel.or_else(|| at(self.limiter.get(flavour)?))
+        let alone = self.exception.map_or(0, |exception| {
+            exception.entry_cycles + exception.exit_cycles
+        });
+        of_channel
+            .or_else(|| at(self.limiter.get(flavour)?))
+            .or_else(|| Some(at(self.instructions.get(flavour)?)?.longer(alone)))
+    }
+
+    /// The tables of a flavour, by policy.
+    pub fn policies(&self, flavour: &str) -> Option<&toml::Table> {
+        self.limiter
+            .get(flavour)
+            .or_else(|| self.instructions.get(flavour))
     }
 
     /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….
     pub fn abilities(&self, flavour: &str) -> Vec<String> {
-        let Some(policies) = self.limiter.get(flavour) else {
-            return Vec::new();
-        };
-        policies
-            .iter()
+        self.policies(flavour)
+            .into_iter()
+            .flatten()
+            .filter(|(policy, _)| *policy != GROUP)
             .map(|(policy, table)| {
                 let timings: Vec<&str> = table
                     .as_table()

@@ -3,14 +3,15 @@
 //! the limits that each flavour of a port keeps.
 //!
 //! This is the one reader of `boards/*/board.toml` and `boards/*/costs.toml`. A board is a folder
-//! there. A port whose timers follow other rules is a file beside [`avr`].
+//! there. A port whose timers follow other rules is a file, as [`avr`] and [`cortex_m`] are.
 pub mod avr;
 mod board;
+pub mod cortex_m;
 mod costs;
 mod policy;
 mod port;
 
-pub use board::{Avr, Board, Channel, InterruptFacts, LineFacts, TimerFacts};
+pub use board::{Avr, Board, Channel, InterruptFacts, LineFacts, Priorities, TimerFacts};
 pub use costs::{Events, ExceptionCosts};
 pub use policy::{Policy, Timing};
 pub use port::{Flavour, Misfit, Port, PortRules, Range};

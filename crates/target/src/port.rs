@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Policy, Timing, avr};
+use crate::{Policy, Timing, avr, cortex_m};
 
 /// Code that binds core/ to a family of chips: a folder of ports/.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -13,7 +13,7 @@ use crate::{Policy, Timing, avr};
 pub enum Port {
     /// ports/avr.
     Avr,
-    /// ports/cortex-m. The costs of its limits are in instructions, so Weir analyses none.
+    /// ports/cortex-m.
     #[serde(rename = "cortex-m")]
     CortexM,
     /// ports/riscv. The costs of its limits in software are not measured, so Weir analyses none.
@@ -21,13 +21,24 @@ pub enum Port {
 }
 
 impl Port {
+    /// Its folder.
+    #[must_use]
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Self::Avr => "ports/avr",
+            Self::CortexM => "ports/cortex-m",
+            Self::Riscv => "ports/riscv",
+        }
+    }
+
     /// The rules of a flavour; none: the port has no such flavour.
     #[must_use]
     pub fn rules(self, flavour: Flavour) -> Option<&'static PortRules> {
         match (self, flavour) {
             (Self::Avr, Flavour::C) => Some(&avr::C),
             (Self::Avr, Flavour::Fast) => Some(&avr::FAST),
-            (Self::CortexM | Self::Riscv, _) => None,
+            (Self::CortexM, Flavour::C) => Some(&cortex_m::C),
+            (Self::CortexM, Flavour::Fast) | (Self::Riscv, _) => None,
         }
     }
 }
@@ -77,6 +88,11 @@ pub struct PortRules {
     pub least_divisor: u64,
     /// Can only one source have a timer of its own?
     pub limits_one: bool,
+    /// The most sources that a channel serves, all of them by its one alarm (LIMIT-SHARED-1).
+    pub group: usize,
+    /// The most cycles of a handler that save and restore registers. The compiler may spend them in
+    /// the source's interrupts that do not run the handler, too.
+    pub registers: u64,
     /// The timing of strict limits if a file states none; that of other limits is lazy.
     pub strict_timing: Timing,
     /// The ticks of a limit with a timer of its own. None: the flavour lacks this policy, timing or
@@ -106,7 +122,8 @@ pub struct Range {
     pub most: u64,
     /// The smallest prescaler.
     pub least_divisor: u64,
-    /// Up to so many ticks the interval is short: the port then compares one byte of the counter.
+    /// Up to so many ticks the interval is short (on AVR the port then compares one byte of the
+    /// counter).
     pub short: u64,
     /// The smallest prescaler of short intervals.
     pub short_divisor: u64,

@@ -93,11 +93,15 @@ fn place(
         let may = match client.channel {
             Some(fixed) => fixed == index,
             // The free channels of a counter differ little: the first stands for all.
-            None => !reserved.contains(&index) && !counters.contains(&channel.counter),
+            None => {
+                (channel.limits > 1 || !reserved.contains(&index))
+                    && !counters.contains(&channel.counter)
+            }
         };
         let is_refused =
             matches!(client.wanted, ChannelUse::Own(..)) && taken.only_shared.contains(&index);
-        if !may || is_refused || taken.channels.contains(&index) {
+        let users = taken.channels.iter().filter(|&&of| of == index).count();
+        if !may || is_refused || users >= channel.limits {
             continue;
         }
         counters.push(channel.counter);

@@ -55,6 +55,8 @@ pub(crate) fn atmega128() -> Platform {
         timer: None,
         counter,
         level: level(name, order),
+        limits: 1,
+        clock_cycles: 1,
         own: vec![
             offer(Policy::Strict, Timing::Lazy, events(59, 54, 71, 60)),
             offer(Policy::Bursty, Timing::Lazy, events(66, 60, 100, 97)),

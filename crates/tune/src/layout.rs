@@ -39,11 +39,8 @@ pub fn layouts(task: &TuningTask) -> Vec<Layout> {
         .filter(|(_, tuned)| tuned.ways.first() == Some(&Arrangement::Shared))
         .filter_map(|(index, tuned)| Some((index, first_own(tuned)?)))
         .collect();
-    let channels = task
-        .platform
-        .channels
-        .len()
-        .saturating_sub(task.taken.channels.len());
+    let all = task.platform.channels.iter().map(|channel| channel.limits);
+    let channels = all.sum::<usize>().saturating_sub(task.taken.channels.len());
     let mut found = vec![forced.clone()];
     // Each round adds one more source on a channel of its own, while channels and time last.
     let mut before: Vec<(Layout, usize)> = vec![(forced, 0)];

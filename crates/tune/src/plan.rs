@@ -138,7 +138,7 @@ impl LimitPlan {
                         lag: offer.lag,
                         expiry: Some(Expiry::Own {
                             channel: channel.name.clone(),
-                            level: channel.level.clone(),
+                            level: channel.level_for(&source.level),
                         }),
                         ..Limit::off(costs(&offer.costs, index))
                     }

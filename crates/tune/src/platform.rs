@@ -35,9 +35,14 @@ pub struct TimerChannel {
     pub timer: Option<String>,
     /// Index in [`Platform::counters`].
     pub counter: usize,
-    /// Its interrupt.
+    /// Its interrupt. Where several limits use the channel, that is in the preemption group of
+    /// their sources.
     pub level: Level,
-    /// The limiters that it can serve, one at a time.
+    /// The most limits that it can serve at once.
+    pub limits: usize,
+    /// Cycles of one of its clock, which the prescaler divides.
+    pub clock_cycles: u64,
+    /// The limiters that it can serve.
     pub own: Vec<Offer>,
     /// The way it clears several sources, if it can.
     pub shared: Option<SharedOffer>,
@@ -103,6 +108,19 @@ impl TimerChannel {
         own.map(|of| (Some((of.policy, of.timing)), &of.ranges[..]))
             .chain(self.shared.iter().map(|of| (None, &of.ranges[..])))
             .collect()
+    }
+
+    /// Its interrupt for a limit of the source whose interrupt is `source`.
+    #[must_use]
+    pub fn level_for(&self, source: &Level) -> Level {
+        Level {
+            group: if self.limits > 1 {
+                source.group
+            } else {
+                self.level.group
+            },
+            ..self.level.clone()
+        }
     }
 
     /// The offer of the channel for a limiter of its own.

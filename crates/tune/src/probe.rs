@@ -55,6 +55,8 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
             timer: system.cpu.board.is_none().then(|| of.name.to_owned()),
             counter: counters.len() - 1,
             level: of.level.clone(),
+            limits: of.limits,
+            clock_cycles: of.clock_cycles,
             own: Vec::new(),
             shared: None,
         };

@@ -2,7 +2,7 @@
 //! Tunes a system file, from its text to the text with limits.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
-use weir_model::{Diagnostics, Expiry, Place, Policy, System, parse};
+use weir_model::{Diagnostics, Expiry, Limit, Place, Policy, System, parse};
 
 use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, Remedy, explain};
@@ -306,7 +306,9 @@ impl Session {
         let text = write_back(&self.text, &self.system, &self.platform, plan).ok()?;
         let read = parse(&self.name, &text).ok()?;
         let planned = plan.apply(&self.system, &self.platform);
-        are_alike(&read, &planned).then_some(text)
+        // The plan knows nothing of the alarms of groups at rest.
+        let holds = read.timers == planned.timers || weir_analysis::holds(&read);
+        (holds && are_alike(&read, &planned)).then_some(text)
     }
 
     /// Explains which demands cannot be kept together, if there are no limits. Bursts that the file
@@ -374,18 +376,38 @@ fn current(task: &TuningTask) -> Option<TuningSolution> {
     judge(task, plan, scale)
 }
 
+/// The number of timers that clear sources.
+fn clearing(system: &System) -> usize {
+    let timers = system.timers.iter();
+    timers.filter(|timer| !system.is_alarm(timer)).count()
+}
+
+/// Do limits mean the same, and cost no more? The plan takes a group for as large as it may be.
+fn means(read: &Limit, planned: &Limit) -> bool {
+    let same = Limit {
+        costs: planned.costs,
+        ..read.clone()
+    };
+    let (read, most) = (read.costs, planned.costs);
+    same == *planned
+        && read.request_served <= most.request_served
+        && read.request_refused <= most.request_refused
+        && read.expiry_served <= most.expiry_served
+        && read.expiry_empty <= most.expiry_empty
+}
+
 /// Do the limits of both systems mean the same? The order of timers does not matter.
 fn are_alike(a: &System, b: &System) -> bool {
     a.sources.len() == b.sources.len()
-        && a.timers.len() == b.timers.len()
+        && clearing(a) == clearing(b)
         && a.sources.iter().zip(&b.sources).all(|(of_a, of_b)| {
             match (&of_a.limit.expiry, &of_b.limit.expiry) {
                 (Some(Expiry::Shared(timer_a)), Some(Expiry::Shared(timer_b))) => {
                     let mut limit = of_a.limit.clone();
                     limit.expiry = Some(Expiry::Shared(*timer_b));
-                    a.timers.get(*timer_a) == b.timers.get(*timer_b) && limit == of_b.limit
+                    a.timers.get(*timer_a) == b.timers.get(*timer_b) && means(&limit, &of_b.limit)
                 }
-                _ => of_a.limit == of_b.limit,
+                _ => means(&of_a.limit, &of_b.limit),
             }
         })
 }

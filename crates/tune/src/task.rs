@@ -134,7 +134,7 @@ impl<'a> TuningTask<'a> {
             }
         }
         for (index, timer) in system.timers.iter().enumerate() {
-            if task.slot.timer != Some(index) {
+            if task.slot.timer != Some(index) && task.can_clear(index) {
                 task.take(&timer.channel, timer.period.tick);
             }
         }
@@ -169,13 +169,24 @@ impl<'a> TuningTask<'a> {
                 stays && of.limit.expiry == Some(Expiry::Shared(timer))
             })
         };
-        let timer = (0..system.timers.len()).find(|&timer| is_free(timer));
+        let timers = 0..system.timers.len();
+        let timer = timers
+            .filter(|&timer| self.can_clear(timer))
+            .find(|&timer| is_free(timer));
         Slot {
             timer,
             channel: timer
                 .and_then(|timer| system.timers.get(timer))
                 .and_then(|timer| self.channel(&timer.channel)),
         }
+    }
+
+    /// Can a timer of the file clear sources? The alarm of a group that is at rest is none.
+    fn can_clear(&self, timer: usize) -> bool {
+        let timer = self.system.timers.get(timer);
+        let channel = timer.and_then(|timer| self.channel(&timer.channel));
+        let channel = channel.and_then(|index| self.platform.channels.get(index));
+        channel.is_none_or(|channel| channel.shared.is_some())
     }
 
     fn ways(&self, source: usize) -> Vec<Arrangement> {
@@ -211,9 +222,7 @@ impl<'a> TuningTask<'a> {
         let Some(counter) = self.platform.channels.get(index).map(|of| of.counter) else {
             return;
         };
-        if !self.taken.channels.contains(&index) {
-            self.taken.channels.push(index);
-        }
+        self.taken.channels.push(index);
         if !self.taken.divisors.iter().any(|(of, _)| *of == counter) {
             self.taken.divisors.push((counter, divisor));
         }

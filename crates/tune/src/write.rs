@@ -62,7 +62,7 @@ pub fn write_back(
                 set_text(timer, "channel", channel);
             }
             if old.is_none_or(|old| old.period != shared.setting.interval) {
-                set_interval(timer, "period", 1, shared.setting.interval, clock);
+                set_interval(timer, "period", 1, shared.setting.interval, clock, 1);
             }
             Ok(())
         })?;
@@ -207,8 +207,9 @@ fn write_limit(
             }
         }
         Choice::Own { setting, burst, .. } => {
+            let channel = platform.channels.get(setting.channel);
             if before.expiry != after.expiry {
-                if let Some(channel) = platform.channels.get(setting.channel) {
+                if let Some(channel) = channel {
                     let name = channel.timer.as_ref().unwrap_or(&channel.name);
                     set_text(limit, "timer", name);
                 }
@@ -224,6 +225,7 @@ fn write_limit(
                 requests,
                 setting.interval,
                 tuned.cpu.clock_hz,
+                channel.map_or(1, |channel| channel.clock_cycles),
             );
         }
         Choice::Hardware { requests, interval } => {
@@ -233,16 +235,18 @@ fn write_limit(
     }
 }
 
-/// Writes a rate, and the prescaler with which it has the wanted interval.
+/// Writes a rate, and the prescaler with which it has the wanted interval on a timer one of whose
+/// clock is so many cycles.
 fn set_interval(
     table: &mut dyn TableLike,
     interval_key: &str,
     burst: u32,
     interval: Interval,
     clock_hz: u64,
+    clock_cycles: u64,
 ) {
     set_rate(table, interval_key, burst, interval, clock_hz);
-    set_number(table, "prescaler", interval.tick);
+    set_number(table, "prescaler", interval.tick / clock_cycles.max(1));
 }
 
 /// Writes the interval as `rate`, unless the file has `interval_key` or no short rate is rounded to

@@ -162,6 +162,7 @@ impl<'a> Units<'a> {
             units.sources.push(of);
         }
         units.list_interrupts(&bodies);
+        units.share_alarms();
         units.list_timers(&bodies)?;
         units.packets = system
             .flows
@@ -241,6 +242,19 @@ impl<'a> Units<'a> {
                         .filter(|_| expiry_serves(source.limit.policy, source.limit.costs)),
                 });
             }
+        }
+    }
+
+    /// Where sources share a timer's alarm, its longest run is of all that may be due at once.
+    fn share_alarms(&mut self) {
+        let mut runs: BTreeMap<Rank, u64> = BTreeMap::new();
+        let expiries = |of: &&mut Expected| matches!(of.unit, Unit(Kind::Expiry, _));
+        for of in self.list.iter_mut().filter(expiries) {
+            let run = runs.entry(of.standing.rank).or_default();
+            *run = run.saturating_add(of.longest);
+        }
+        for of in self.list.iter_mut().filter(expiries) {
+            of.longest = runs.get(&of.standing.rank).copied().unwrap_or(of.longest);
         }
     }
 

@@ -16,6 +16,7 @@ use weir_board::run::{LineStimulus, RunSpec, Stimulus, Target};
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
 
 pub mod events;
+pub mod generated;
 #[path = "../../../linux/tests/skipped/mod.rs"]
 mod skipped;
 use skipped::skipped;

@@ -117,8 +117,12 @@ impl Summary {
                 .iter()
                 .any(|source| source.limit.expiry == Some(Expiry::Shared(timer)))
         };
-        let (timers, idle): (Vec<usize>, Vec<usize>) =
-            (0..system.timers.len()).partition(|&timer| used(timer));
+        let clears = |timer: &usize| {
+            let timer = system.timers.get(*timer);
+            timer.is_some_and(|timer| !system.is_alarm(timer))
+        };
+        let all = (0..system.timers.len()).filter(clears);
+        let (timers, idle): (Vec<usize>, Vec<usize>) = all.partition(|&timer| used(timer));
         Self {
             system: system.name.clone(),
             clock_hz: system.cpu.clock_hz,
@@ -204,8 +208,10 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> TunedSou
         burst: limit.burst,
         interval_cycles: limit.interval.cycles(),
         timer,
+        prescaler: channel.as_deref().map_or(limit.interval.tick, |channel| {
+            system.prescaler(channel, limit.interval.tick)
+        }),
         channel,
-        prescaler: limit.interval.tick,
     }
 }
 

@@ -197,13 +197,17 @@ section! {
         /// Without a board: the order of its interrupt inside the group; the lowest is served
         /// first.
         optional order: Number32, default "without a board it must be stated", example "13";
+        /// On a board whose interrupts have priorities (the NVIC of a Cortex-M): the one that the
+        /// firmware gives to this interrupt. The smaller number preempts the larger. Sources whose
+        /// limits name the same timer have the same priority, at least 1.
+        optional priority: Number32, default "on such a board it must be stated", example "128";
         /// One run of its handler without the units of work. The registers that the handler saves
         /// are included; the cost of a limiter is not.
         required handler: StatedCost, default "", example "\"120 cycles\"";
         /// Of the handler's cycles, those that save and restore registers (`push` and `pop`: 4 for
         /// each on AVR). The compiler of the flavour `c` spends them also in the limiter's
         /// interrupts that do not run the handler.
-        optional registers: Amount, default "flavour `c`: all that the handler takes, but at most 120 cycles; else 0 cycles", example "\"16 cycles\"";
+        optional registers: Amount, default "flavour `c`: all that the handler takes, but at most 120 cycles (AVR) or 4 (Cortex-M); else 0 cycles", example "\"16 cycles\"";
         /// One unit of work of the handler (regehr2005 §5.2: t_work), beside what the flows cost.
         optional work: StatedCost, default "\"0 cycles\"", example "\"45 cycles\"";
         /// The most units of work that one interrupt may do. A limit bounds how often a handler

@@ -27,6 +27,8 @@ pub(crate) struct IntervalWish {
     pub range: Range,
     /// The prescaler that the file states, and where.
     pub prescaler: Option<(u64, SourceSpan)>,
+    /// May others use the channel, too, because its alarm is for whoever comes first?
+    pub in_group: bool,
 }
 
 /// Chooses the ticks of every interval; none for one that does not fit, which is reported.
@@ -52,16 +54,25 @@ pub(crate) fn allocate(
         .collect();
     uses.iter()
         .map(|one| {
-            let tick = *divisors.get(&bank.channels.get(one.channel)?.counter)?;
-            let ticks = one.range.ticks(one.cycles, tick).ok()?;
-            Some(Interval { ticks, tick })
+            let counter = bank.counter_of(one.channel)?;
+            let divisor = *divisors.get(&bank.channels.get(one.channel)?.counter)?;
+            Some(Interval {
+                ticks: ticks(counter, one, divisor).ok()?,
+                tick: divisor.saturating_mul(counter.clock_cycles),
+            })
         })
         .collect()
 }
 
+/// The ticks of an interval with a divisor, at least.
+fn ticks(counter: &BankCounter, one: &IntervalWish, divisor: u64) -> Result<u64, Misfit> {
+    let clocks = one.cycles.div_ceil(counter.clock_cycles.max(1));
+    one.range.ticks(clocks, divisor)
+}
+
 fn one_per_channel(bank: &Bank, uses: &[&IntervalWish], problems: &mut Problems<'_>) {
     let mut first: HashMap<usize, &IntervalWish> = HashMap::new();
-    for &one in uses {
+    for &one in uses.iter().filter(|one| !one.in_group) {
         let Some(before) = first.insert(one.channel, one) else {
             continue;
         };
@@ -103,7 +114,7 @@ fn divisor(
         }
         let mut all = true;
         for one in uses {
-            if let Err(misfit) = one.range.ticks(one.cycles, wanted) {
+            if let Err(misfit) = ticks(counter, one, wanted) {
                 problems.add(
                     unfit(counter, one, Some(wanted), misfit, clock)
                         .and_at(at, "with this prescaler"),
@@ -114,7 +125,7 @@ fn divisor(
         return all.then_some(wanted);
     }
     let fit = |one: &IntervalWish| -> Vec<u64> {
-        let fits = |&divisor: &u64| one.range.ticks(one.cycles, divisor).is_ok();
+        let fits = |&divisor: &u64| ticks(counter, one, divisor).is_ok();
         counter.divisors.iter().copied().filter(fits).collect()
     };
     let chosen = counter
@@ -177,7 +188,7 @@ fn stated(
 /// Why an interval does not fit, even with the best prescaler.
 fn misfit(counter: &BankCounter, one: &IntervalWish) -> Misfit {
     let largest = counter.divisors.last().copied().unwrap_or(1);
-    match one.range.ticks(one.cycles, largest) {
+    match ticks(counter, one, largest) {
         Err(Misfit::TooLong) => Misfit::TooLong,
         _ => Misfit::TooShort,
     }
@@ -195,7 +206,9 @@ fn unfit(
     let smallest = counter.divisors.iter().find(usable).copied().unwrap_or(1);
     let largest = counter.divisors.last().copied().unwrap_or(1);
     let bounds = |ticks: u64, divisor: u64, time: Digits, rate: Digits| {
-        let cycles = ticks.saturating_mul(divisor);
+        let cycles = ticks
+            .saturating_mul(divisor)
+            .saturating_mul(counter.clock_cycles);
         format!(
             "{} (a rate of {})",
             clock.time_text(cycles, time),
@@ -206,7 +219,7 @@ fn unfit(
         .divisors
         .iter()
         .copied()
-        .filter(|&divisor| range.ticks(one.cycles, divisor).is_ok())
+        .filter(|&divisor| ticks(counter, one, divisor).is_ok())
         .collect();
     let with = prescaler.map_or_else(String::new, |prescaler| {
         format!(" with prescaler {prescaler}")
@@ -234,10 +247,17 @@ fn unfit(
         Misfit::Divisor => (
             format!("{} counts too fast for {interval}{with}", counter.name),
             "the port needs a larger prescaler".to_owned(),
-            format!(
-                "{} needs a prescaler of 8 or more, where its burst takes at most 240 ticks or in the flavour `fast`",
-                one.who
-            ),
+            if range.least_divisor > 1 {
+                format!(
+                    "{} needs a prescaler of {} or more",
+                    one.who, range.least_divisor
+                )
+            } else {
+                format!(
+                    "{} needs a prescaler of {} or more where it has at most {} ticks",
+                    one.who, range.short_divisor, range.short
+                )
+            },
         ),
     };
     let help = if fits.is_empty() {

@@ -65,6 +65,7 @@ pub(crate) fn resolve<'a>(
         Hardware::Board { board, .. } => Some(*board),
     };
     let clock_hz = clock(cpu, board, problems);
+    refuse_clock(cpu, board, clock_hz, problems);
     let nesting = nesting(cpu, board, problems);
     let clock = CycleClock { hz: clock_hz? };
     let longest_instruction = match board.filter(|_| cpu.longest_instruction.is_absent()) {
@@ -169,20 +170,54 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
     whole
 }
 
+/// Refuses another clock than that of a board whose timers have one of their own.
+fn refuse_clock(
+    cpu: &raw::Cpu,
+    board: Option<&Board>,
+    clock_hz: Option<u64>,
+    problems: &mut Problems<'_>,
+) {
+    let has_own = |board: &&Board| board.timers.iter().any(|timer| timer.clock_cycles > 1);
+    let fixed = board.filter(has_own).map(|board| (board, board.clock_hz));
+    if let Some((board, right)) = fixed.filter(|(_, right)| clock_hz.is_some_and(|hz| hz != *right))
+    {
+        problems.report(
+            format!("the clock of {} is {right} Hz, and no other", board.name),
+            cpu.clock.at,
+            "another clock",
+            "leave `clock` out",
+        );
+    }
+}
+
 fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> Option<Nesting> {
-    // Interrupts of all boards run with interrupts disabled.
     let Some(board) = board else {
         return stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems).copied();
     };
-    if cpu.interrupts.or(Nesting::Flat)? == Nesting::Grouped {
+    // Where a program gives priorities, they preempt each other; other boards run interrupts with
+    // interrupts disabled.
+    let (right, what, help) = if board.priorities.is_some() {
+        (
+            Nesting::Grouped,
+            "the more urgent interrupt preempts the other",
+            "leave `interrupts` out; sources of the same `priority` do not preempt each other",
+        )
+    } else {
+        (
+            Nesting::Flat,
+            "no interrupt preempts another",
+            "leave `interrupts` out, or write \"flat\"",
+        )
+    };
+    if cpu.interrupts.or(right)? != right {
         return problems.refuse(
-            format!("on {} no interrupt preempts another", board.name),
+            format!("on {} {what}", board.name),
             cpu.interrupts.at,
             "not on this board",
-            "leave `interrupts` out, or write \"flat\"",
+            help,
         );
     }
-    Some(Nesting::Flat)
+    Some(right)
 }
 
 /// The slice, rounded down, since a shorter one means more switches.

@@ -6,7 +6,7 @@ use weir_target::Range;
 use super::costs::{self, CostTable};
 use super::cpu::{self, Processor};
 use super::timers::Bank;
-use super::{levels, limits, sources};
+use super::{groups, levels, limits, sources};
 use crate::Level;
 use crate::diagnostics::Problems;
 use crate::file;
@@ -44,6 +44,11 @@ pub struct HardwareChannel<'a> {
     pub bits: u32,
     /// Its interrupt.
     pub level: &'a Level,
+    /// The most limits that it can serve at once, each by its alarm: their sources have the same
+    /// preemption group, which is its interrupt's, too.
+    pub limits: usize,
+    /// Cycles of one of its clock, which the prescaler divides.
+    pub clock_cycles: u64,
 }
 
 /// The timers of a file's processor, and what limiters on them cost the file's sources.
@@ -78,6 +83,8 @@ impl Hardware<'_> {
                 counter: &counter.name,
                 bits: counter.bits,
                 level: &channel.level,
+                limits: self.processor.rules().map_or(1, |rules| rules.group),
+                clock_cycles: counter.clock_cycles,
             })
         })
     }
@@ -95,7 +102,7 @@ impl Hardware<'_> {
         let with = |&divisor: &u64| {
             let (least, most) = range.ticks_of(divisor)?;
             Some(TickRange {
-                divisor,
+                divisor: divisor.saturating_mul(counter.clock_cycles),
                 least,
                 most,
             })
@@ -158,7 +165,8 @@ impl Hardware<'_> {
         let table = table(limiter);
         let name = &self.bank.channels.get(channel)?.name;
         let events = costs::events(&self.processor, table, Some(name), source.at, problems)?;
-        let costs = costs::costs(table, &events);
+        let all = self.root.source.elements().len();
+        let costs = groups::most(&self.processor, all, costs::costs(table, &events));
         let handler = self.processor.clock.cost(&source.handler, problems)?;
         let registers = sources::registers(source, handler, &self.processor, problems)?;
         Some(if limiter == LimiterShape::Shared {

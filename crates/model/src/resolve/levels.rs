@@ -25,13 +25,22 @@ pub(crate) fn of_source(
         for key in [&source.group, &source.order] {
             refuse_own(key, board, problems);
         }
+        let group = group(source, board, problems);
         return match vector {
-            Vector::Named(Name(name)) => of_board(board, name, source.vector.at, problems),
+            Vector::Named(Name(name)) => of_board(board, name, group?, source.vector.at, problems),
             Vector::Own(own) => {
                 refuse_place(own.at, board, problems);
                 None
             }
         };
+    }
+    if source.priority.is_stated() {
+        problems.report(
+            "priorities are those of a board's interrupts, and there is no board",
+            source.priority.at,
+            "without `board`",
+            "write `group`: a higher one preempts a lower one",
+        );
     }
     match vector {
         Vector::Named(name) => own(
@@ -64,13 +73,56 @@ pub(crate) fn of_source(
     }
 }
 
+/// The preemption group of a source on a board: its priority's, where the program gives one. No
+/// interrupt of other boards preempts another, so there is one group.
+fn group(source: &Source, board: &Board, problems: &mut Problems<'_>) -> Option<u32> {
+    let Some(priorities) = board.priorities else {
+        if source.priority.is_stated() {
+            problems.report(
+                format!("on {} the vectors' order is their priority", board.name),
+                source.priority.at,
+                "not on this board",
+                "leave it out",
+            );
+        }
+        return Some(0);
+    };
+    let right = format!(
+        "a multiple of {} up to {}, for example 128: the smaller number preempts the larger",
+        priorities.step, priorities.most
+    );
+    if source.priority.is_absent() {
+        return problems.refuse(
+            format!("on {} each interrupt has a priority", board.name),
+            source.at,
+            "in this section",
+            format!("add priority = …, {right}"),
+        );
+    }
+    let priority = source.priority.get()?.0;
+    let group = priorities.group(priority);
+    if group.is_none() {
+        problems.report(
+            format!(
+                "the interrupts of {} have no priority {priority}",
+                board.name
+            ),
+            source.priority.at,
+            "not one of theirs",
+            format!("write {right}"),
+        );
+    }
+    group
+}
+
 fn of_board(
     board: &Board,
     name: &str,
+    group: u32,
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) -> Option<Level> {
-    let level = of_vector(board, name);
+    let level = of_vector(board, name, group);
     if level.is_none() {
         let known: Vec<&str> = board.vectors.iter().map(String::as_str).collect();
         problems.report(
@@ -83,12 +135,11 @@ fn of_board(
     level
 }
 
-/// The rank of a board's vector. No interrupt of any board preempts another, so there is one group;
-/// the vector's number is the order.
-pub(crate) fn of_vector(board: &Board, vector: &str) -> Option<Level> {
+/// The rank of a board's vector in a preemption group; the vector's number is the order.
+pub(crate) fn of_vector(board: &Board, vector: &str, group: u32) -> Option<Level> {
     Some(Level {
         vector: vector.to_owned(),
-        group: 0,
+        group,
         order: board.vector(vector)?,
     })
 }

@@ -365,6 +365,7 @@ fn own(
             events: if policy == Policy::Bursty { burst } else { 1 },
             range,
             prescaler: prescaler.map(|prescaler| (prescaler.0, limit.prescaler.at)),
+            in_group: rules.is_some_and(|rules| rules.group > 1),
         },
     })
 }

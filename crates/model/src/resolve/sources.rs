@@ -2,12 +2,13 @@
 //! Sources with their limits, and the timers that they share.
 use std::collections::HashSet;
 
-use weir_target::{Events, Flavour};
+use weir_target::Events;
 
 use super::allocate::{IntervalWish, allocate};
 use super::band::{self, Effective, Near};
 use super::costs::{self, CostTable};
 use super::cpu::Processor;
+use super::groups::{self, AlarmGroup};
 use super::levels::{self, VectorOwner};
 use super::limits::{self, LimitDraft};
 use super::silicon::Block;
@@ -57,6 +58,7 @@ pub(crate) fn resolve(
     let mut counted = allocate(&bank, &uses, processor.clock, problems).into_iter();
     let periods: Vec<Option<Interval>> = counted.by_ref().take(of_timers.len()).collect();
     let timers = timers(&bank, &periods, processor, problems);
+    let groups = groups::of(&known, &bank, processor, problems);
 
     let with_flows: HashSet<&Name> = root
         .flow
@@ -72,6 +74,7 @@ pub(crate) fn resolve(
                 source,
                 bank: &bank,
                 periods: &periods,
+                groups: &groups,
                 processor,
                 silicon,
             };
@@ -80,7 +83,13 @@ pub(crate) fn resolve(
         let queue = queue(source, &with_flows, problems);
         sources.push(one(source, level, rates, limit, queue, processor, problems));
     }
-    Some((sources.into_iter().collect::<Option<_>>()?, timers?))
+    let sources: Vec<Source> = sources.into_iter().collect::<Option<_>>()?;
+    let mut timers = timers?;
+    let alarms = groups
+        .iter()
+        .filter_map(|group| group.alarm(&bank, &sources));
+    timers.extend(alarms);
+    Some((sources, timers))
 }
 
 /// Reports vectors that sources or timers use twice.
@@ -151,6 +160,7 @@ struct Context<'a> {
     bank: &'a Bank,
     /// The periods of the shared timers.
     periods: &'a [Option<Interval>],
+    groups: &'a [AlarmGroup],
     processor: &'a Processor<'a>,
     /// None: it is wrong, which was reported.
     silicon: Option<&'a Block>,
@@ -233,7 +243,7 @@ impl Context<'_> {
                         channel: channel.name.clone(),
                         level: channel.level.clone(),
                     }),
-                    costs: costs::costs(*table, &events?),
+                    costs: groups::costs(self.groups, wish.channel, costs::costs(*table, &events?)),
                     ..off
                 })
             }
@@ -386,10 +396,6 @@ fn queue(
     Some(Some(queue))
 }
 
-/// The most cycles that saving all registers costs in which a compiler may keep values: 30 of them,
-/// 4 cycles each (ATmega128 data sheet, PUSH and POP).
-const ALL_REGISTERS: u64 = 120;
-
 /// The part of the handler's cycles that saves registers.
 pub(crate) fn registers(
     source: &raw::Source,
@@ -398,12 +404,8 @@ pub(crate) fn registers(
     problems: &mut Problems<'_>,
 ) -> Option<u64> {
     let Some(stated) = source.registers.optional()? else {
-        let is_compiled = matches!(processor.board(), Some((_, Flavour::C)));
-        return Some(if is_compiled {
-            handler.cycles.min(ALL_REGISTERS)
-        } else {
-            0
-        });
+        let most = processor.rules().map_or(0, |rules| rules.registers);
+        return Some(handler.cycles.min(most));
     };
     let at = source.registers.at;
     let cycles = processor.clock.amount(stated, at, problems)?;

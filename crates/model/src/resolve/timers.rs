@@ -10,7 +10,7 @@ use crate::Level;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::Round;
 use crate::file::leaf::Name;
-use crate::file::sections::{Root, Timer};
+use crate::file::sections::{Root, Source, Timer};
 
 /// A counter with its prescalers.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct BankCounter {
     pub bits: u32,
     /// The prescalers, in ascending order.
     pub divisors: Vec<u64>,
+    /// Cycles of one of its clock, which the prescaler divides.
+    pub clock_cycles: u64,
 }
 
 /// A compare channel of a counter.
@@ -39,6 +41,19 @@ pub(crate) struct SharedChannel {
     pub cycles: u64,
     pub prescaler: Option<(u64, SourceSpan)>,
     pub wish: SourceSpan,
+}
+
+/// The preemption group of a channel's interrupt: that of the sources whose limits name it, which
+/// is the same for all.
+fn group_of_users(root: &Root, channel: &str, board: &Board) -> u32 {
+    let names_it = |source: &&Source| {
+        let timer = source.limit.get().and_then(|limit| limit.timer.get());
+        timer.is_some_and(|Name(name)| name == channel)
+    };
+    let first = root.source.elements().iter().find(names_it);
+    first
+        .and_then(|source| board.priorities?.group(source.priority.get()?.0))
+        .unwrap_or(0)
 }
 
 /// The timers of a system.
@@ -72,15 +87,18 @@ impl Bank {
                     name: timer.name.clone(),
                     bits: timer.bits,
                     divisors: timer.divisors.clone(),
+                    clock_cycles: timer.clock_cycles,
                 })
                 .collect();
             bank.channels = board
                 .channels()
                 .filter_map(|channel| {
+                    let name = channel.name();
+                    let group = group_of_users(root, &name, board);
                     Some(BankChannel {
-                        name: channel.name(),
+                        level: levels::of_vector(board, channel.vector, group)?,
+                        name,
                         counter: channel.index,
-                        level: levels::of_vector(board, channel.vector)?,
                     })
                 })
                 .collect();
@@ -120,6 +138,20 @@ impl Bank {
         }
         let Name(name) = timer.name.get()?;
         let rules = processor.rules();
+        if rules.is_some_and(|rules| rules.shared_lines == Some(0)) {
+            return problems.refuse(
+                format!(
+                    "no timer of {} clears the counts of several sources",
+                    board.name
+                ),
+                timer.at,
+                "this section",
+                format!(
+                    "leave it out: limits that write timer = \"{}\" share its alarm",
+                    self.names(|_| true).join("\" or \"")
+                ),
+            );
+        }
         let is_wide = |bits| rules.is_none_or(|rules| rules.shared_bits == bits);
         if self.channels.iter().any(|channel| channel.name == *name) {
             return problems.refuse(format!("a timer may not be called `{name}`, like a channel of the board"), timer.name.at, "is a channel", "limits refer to both by name: give the timer another, and write channel = \"…\" to say where it runs");
@@ -193,6 +225,7 @@ impl Bank {
             name: name.clone(),
             bits: u32::try_from(bits?.0).ok()?,
             divisors,
+            clock_cycles: 1,
         });
         self.channels.push(BankChannel {
             name: name.clone(),
@@ -342,6 +375,7 @@ impl Bank {
                     events: 1,
                     range: Range::of_period(self.counter_of(timer.channel)?.bits),
                     prescaler: timer.prescaler,
+                    in_group: false,
                 })
             })
             .collect()

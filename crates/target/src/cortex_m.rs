@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The flavour of ports/cortex-m. The rules repeat what its headers check (weir/cortex_m/limit.h,
+//! group.h), so that users hear of it before anything is compiled.
+use std::ops::RangeInclusive;
+
+use crate::{Policy, PortRules, Range, Timing};
+
+/// The most ticks that a limiter looks ahead and back together: WEIR_CORTEX_M_SPAN_MOST.
+const SPAN_MOST: u64 = 1 << 30;
+/// The fewest ticks, and the fewest without a prescaler. A shorter interval ends before the
+/// interrupts of its limiter do, and nobody has measured what they cost then.
+const LEAST_TICKS: u64 = 4;
+const LEAST_UNDIVIDED: u64 = 16 * LEAST_TICKS;
+/// The ticks after which the alarm of a group that has nothing to do interrupts to age its sources:
+/// WEIR_CORTEX_M_REST, less one by which it may come early.
+pub const REST_TICKS: u64 = (1 << 29) - 1;
+/// The priorities of groups begin here: BASEPRI cannot hold back 0.
+pub const MOST_URGENT_GROUP: u32 = 1;
+
+/// `c`: any 32-bit timer, whose alarm up to eight sources of one priority share.
+pub static C: PortRules = PortRules {
+    own_bits: 32,
+    // No timer clears counts (regehr2005 §3.5).
+    shared_bits: 0,
+    shared_letter: None,
+    shared_lines: Some(0),
+    least_divisor: 1,
+    limits_one: false,
+    group: 8,
+    // An instruction that pushes registers and one that moves the stack pointer, and back.
+    registers: 4,
+    strict_timing: Timing::Lazy,
+    offers,
+    bursts,
+};
+
+fn offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range> {
+    let is_missing = matches!(policy, Policy::Off | Policy::Poll)
+        || (timing == Timing::OneShot && policy != Policy::Bursty)
+        || !bursts(policy).contains(&burst);
+    let span = if policy == Policy::Bucket {
+        burst + 1
+    } else {
+        2
+    };
+    (!is_missing).then(|| Range {
+        least: LEAST_TICKS,
+        most: SPAN_MOST / span,
+        short: LEAST_UNDIVIDED - 1,
+        short_divisor: 16,
+        ..Range::of_core(policy, burst, bits)
+    })
+}
+
+/// core/include/weir/limit.h counts bursts in a byte.
+fn bursts(policy: Policy) -> RangeInclusive<u64> {
+    1..=if policy.counts() { 255 } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Misfit;
+
+    /// The numbers of weir_cortex_m_bad_limit() in limit.h.
+    #[test]
+    fn the_ranges_are_those_of_the_headers() {
+        let most = |policy, burst| offers(policy, Timing::Lazy, burst, 32).unwrap().most;
+        assert_eq!(most(Policy::Strict, 1), 1 << 29);
+        assert_eq!(most(Policy::Bursty, 255), 1 << 29);
+        assert_eq!(most(Policy::Bucket, 7), 1 << 27);
+        assert_eq!(offers(Policy::Bucket, Timing::Lazy, 256, 32), None);
+        assert_eq!(offers(Policy::Strict, Timing::OneShot, 1, 32), None);
+        assert_eq!(offers(Policy::Strict, Timing::Lazy, 2, 32), None);
+        let range = offers(Policy::Bursty, Timing::OneShot, 3, 32).unwrap();
+        assert_eq!(range.ticks(63, 1), Err(Misfit::Divisor));
+        assert_eq!(range.ticks(63, 16), Ok(4));
+        assert_eq!(range.ticks(48, 16), Err(Misfit::TooShort));
+        assert_eq!(range.ticks((1 << 29) + 1, 1), Err(Misfit::TooLong));
+        assert_eq!(range.ticks(1600, 16), Ok(100));
+    }
+}
