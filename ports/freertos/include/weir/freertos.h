@@ -22,8 +22,8 @@
  *     weir_freertos_interrupt_ends(&net);
  *
  * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may
- * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how many frames
- * it takes each time is work's (core/include/weir/work.h).
+ * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how many
+ * frames it takes each time is work's (core/include/weir/work.h).
  */
 #ifndef WEIR_FREERTOS_H
 #define WEIR_FREERTOS_H
