@@ -46,7 +46,7 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
 # Both commands together, as the scripts build them.
-	$(CARGO_TEST) $(AVR)
+	$(CARGO_TEST) $(AVR) -- --skip cortex_m_ # test-arm has them
 	$(ALONE) scripts/test-examples.sh
 	$(ALONE) scripts/test-experiments.sh
 
