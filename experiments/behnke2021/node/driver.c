@@ -111,10 +111,10 @@ void driver_interrupt(void)
     }
     if (options.driver == DRIVER_MASKED) {
         take_masked(&woken);
-    } else if (options.driver == DRIVER_PACKET) {
-        take_packet(&woken);
-    } else {
+    } else if (stages_demux()) {
         stages_take(&woken);
+    } else {
+        take_packet(&woken);
     }
     portYIELD_FROM_ISR(woken);
 }

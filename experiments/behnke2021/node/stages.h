@@ -13,6 +13,7 @@
 #include "FreeRTOS.h"
 
 #include "card.h"
+#include "options.h"
 
 struct netif;
 
@@ -41,7 +42,12 @@ bool stages_is_on(void);
 /* The card interrupts: may its driver serve it? */
 bool stages_let_in(void);
 
-/* driver=demux: takes a frame from the card. */
+/* Is it driver=demux? That takes a frame from the card. */
+static inline bool stages_demux(void)
+{
+    return options.driver == DRIVER_DEMUX;
+}
+
 void stages_take(BaseType_t *woken);
 
 /* A server has a port: 6 is TCP, 17 UDP. Does nothing with the other drivers. */
@@ -70,6 +76,11 @@ static inline bool stages_is_on(void)
 static inline bool stages_let_in(void)
 {
     return true;
+}
+
+static inline bool stages_demux(void)
+{
+    return false;
 }
 
 static inline void stages_take(BaseType_t *woken)
