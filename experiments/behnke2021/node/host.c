@@ -43,6 +43,14 @@ void host_print_signed(int64_t number)
     host_print_number(number < 0 ? -(uint64_t) number : (uint64_t) number);
 }
 
+void host_print_field(const char *name, uint64_t number)
+{
+    host_print(", \"");
+    host_print(name);
+    host_print("\": ");
+    host_print_number(number);
+}
+
 void host_exit(uint32_t code)
 {
     volatile uint32_t block[2] = {APPLICATION_EXIT, code};

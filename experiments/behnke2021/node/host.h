@@ -13,6 +13,9 @@ void host_print(const char *text);
 void host_print_number(uint64_t number);
 void host_print_signed(int64_t number);
 
+/* Prints a further field of an object of JSON. */
+void host_print_field(const char *name, uint64_t number);
+
 /* Ends QEMU with an exit code. */
 _Noreturn void host_exit(uint32_t code);
 

@@ -19,14 +19,6 @@ static struct {
 } samples[OPTIONS_WINDOWS + 1];
 static uint32_t taken;
 
-static void print_field(const char *name, uint64_t number)
-{
-    host_print(", \"");
-    host_print(name);
-    host_print("\": ");
-    host_print_number(number);
-}
-
 /* Prints what a window brought. Lateness is an instant's, and so is the job's end. */
 static void print_window(uint32_t window)
 {
@@ -34,22 +26,22 @@ static void print_window(uint32_t window)
     host_print(window == 0 ? "\n    {" : ",\n    {");
     host_print("\"ticks\": ");
     host_print_number(samples[window + 1].at - samples[window].at);
-    print_field("interrupts", to->interrupts - from->interrupts);
-    print_field("frames", to->frames - from->frames);
-    print_field("broken", to->broken - from->broken);
-    print_field("no_buffer", to->no_buffer - from->no_buffer);
-    print_field("no_room", to->no_room - from->no_room);
-    print_field("served", to->served - from->served);
-    print_field("steps", to->steps - from->steps);
-    print_field("jobs", to->jobs - from->jobs);
-    print_field("late_jobs", to->late_jobs - from->late_jobs);
+    host_print_field("interrupts", to->interrupts - from->interrupts);
+    host_print_field("frames", to->frames - from->frames);
+    host_print_field("broken", to->broken - from->broken);
+    host_print_field("no_buffer", to->no_buffer - from->no_buffer);
+    host_print_field("no_room", to->no_room - from->no_room);
+    host_print_field("served", to->served - from->served);
+    host_print_field("steps", to->steps - from->steps);
+    host_print_field("jobs", to->jobs - from->jobs);
+    host_print_field("late_jobs", to->late_jobs - from->late_jobs);
     host_print(", \"lateness\": ");
     host_print_signed(to->lateness);
     host_print(", \"worst_lateness\": ");
     host_print_signed(to->worst_lateness);
-    print_field("ended_at", to->ended_at - samples[0].at);
-    print_field("lateness_sum", to->lateness_sum - from->lateness_sum);
-    print_field("busy_interrupts", to->busy_interrupts - from->busy_interrupts);
+    host_print_field("ended_at", to->ended_at - samples[0].at);
+    host_print_field("lateness_sum", to->lateness_sum - from->lateness_sum);
+    host_print_field("busy_interrupts", to->busy_interrupts - from->busy_interrupts);
     host_print("}");
 }
 
@@ -58,22 +50,22 @@ static void print_report(const char *failed, const char *file, int line)
 {
     host_print("{\"clock_hz\": ");
     host_print_number(BOARD_CLOCK_HZ);
-    print_field("at", board_clock());
+    host_print_field("at", board_clock());
     host_print(", \"work\": ");
     host_print_signed(work_result());
-    print_field("no_memory", tally.no_memory);
-    print_field("heap_refused", lwip_stats.mem.err);
-    print_field("pool_refused", lwip_stats.memp[MEMP_PBUF_POOL]->err);
-    print_field("messages_refused", lwip_stats.memp[MEMP_TCPIP_MSG_INPKT]->err);
-    print_field("udp_dropped", lwip_stats.udp.drop);
-    print_field("icmp_sent", lwip_stats.icmp.xmit);
+    host_print_field("no_memory", tally.no_memory);
+    host_print_field("heap_refused", lwip_stats.mem.err);
+    host_print_field("pool_refused", lwip_stats.memp[MEMP_PBUF_POOL]->err);
+    host_print_field("messages_refused", lwip_stats.memp[MEMP_TCPIP_MSG_INPKT]->err);
+    host_print_field("udp_dropped", lwip_stats.udp.drop);
+    host_print_field("icmp_sent", lwip_stats.icmp.xmit);
     if (failed != NULL) {
         host_print(",\n  \"failed\": \"");
         host_print(failed);
         host_print("\", \"file\": \"");
         host_print(file);
         host_print("\"");
-        print_field("line", (uint64_t) line);
+        host_print_field("line", (uint64_t) line);
     }
     stages_print();
     host_print(",\n  \"windows\": [");

@@ -12,8 +12,10 @@
 #include "stages.h"
 #include "tally.h"
 
-/* One class for what has no server, and one for each urgency that a server has. */
+/* The words of a frame that demux sees. */
 enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
+
+/* A class for ports that nobody has, one for what has no port, and one for each server. */
 enum { CLASSES = 6, FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 static weir_freertos_frame_t frames[CLASSES][FRAMES];
@@ -106,14 +108,6 @@ void demuxed_refill(void)
     weir_freertos_refill(&net);
 }
 
-static void print_field(const char *name, uint64_t number)
-{
-    host_print(", \"");
-    host_print(name);
-    host_print("\": ");
-    host_print_number(number);
-}
-
 void stages_print(void)
 {
     static const char *const names[STAGES_RECEIVERS] = {"modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo"};
@@ -129,11 +123,11 @@ void stages_print(void)
     }
     host_print(",\n  \"weir\": {\"handled\": ");
     host_print_number(net.device.handled);
-    print_field("ticks", net.device.cycles);
-    print_field("for_nobody", net.account.orphans);
-    print_field("buffers", buffers);
+    host_print_field("ticks", net.device.cycles);
+    host_print_field("for_nobody", net.account.orphans);
+    host_print_field("buffers", buffers);
     for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
-        print_field(reasons[reason], net.dropped[reason]);
+        host_print_field(reasons[reason], net.dropped[reason]);
     }
     for (uint32_t at = 0; at < STAGES_RECEIVERS; at++) {
         const weir_freertos_receiver_t *receiver = &net.receivers[at];
@@ -141,9 +135,9 @@ void stages_print(void)
         host_print(names[at]);
         host_print("\": {\"frames\": ");
         host_print_number(receiver->frames);
-        print_field("ticks", receiver->account.received);
+        host_print_field("ticks", receiver->account.received);
         for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
-            print_field(reasons[reason], receiver->dropped[reason]);
+            host_print_field(reasons[reason], receiver->dropped[reason]);
         }
         host_print("}");
     }
