@@ -101,6 +101,10 @@ judge 'the packages above are built once for each of these sets of features: nam
 has_no_let_chain() { ! git grep -lzE 'let' -- '*.rs' | xargs -0 grep -PzHo '(?s)\b(if|while) let [^{;]*?\n\s*&& ' | tr '\0' '\n' | grep . >&2; }
 judge 'the conditions above chain let, which needs Rust 1.88: write a match, or filter the option' has_no_let_chain
 
+# A Debian that has nothing has no procps, and `kill` is of the shell there.
+needs_no_procps() { ! git grep -nE 'Command::new\("(free|kill|pgrep|pidof|pkill|ps|sysctl|top|uptime|watch)"' -- '*.rs' >&2; }
+judge 'the programs above are in no Debian that has nothing: ask the kernel, as the crate nix does' needs_no_procps
+
 mapfile -d '' -t sources < <(git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated')
 judge 'clang-format would change the files above: make format' clang-format --dry-run -Werror "${sources[@]}"
 

@@ -7,14 +7,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::OFlag;
+use nix::sys::signal::{self, Signal};
+use nix::sys::stat::Mode;
+use nix::unistd::{self, Pid};
 use tempfile::TempDir;
-
-/// The open flag by which a pipe without a reader is an error, in place of a wait.
-const NONBLOCK: i32 = 0o4000;
 
 /// Starts `weir` with `arguments`, sends it `signal` as soon as it reads `pipe`, and returns its
 /// exit code.
-fn ended_by(signal: &str, arguments: &[&str], folder: &Path, pipe: &Path) -> Option<i32> {
+fn ended_by(signal: Signal, arguments: &[&str], folder: &Path, pipe: &Path) -> Option<i32> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
         .args(arguments)
         .current_dir(folder)
@@ -25,7 +26,8 @@ fn ended_by(signal: &str, arguments: &[&str], folder: &Path, pipe: &Path) -> Opt
         .unwrap();
     let begun = Instant::now();
     let mut open = OpenOptions::new();
-    let open = open.write(true).custom_flags(NONBLOCK);
+    // So a pipe without a reader is an error, in place of a wait.
+    let open = open.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
     let _writer = loop {
         if let Ok(writer) = open.open(pipe) {
             break writer;
@@ -34,9 +36,8 @@ fn ended_by(signal: &str, arguments: &[&str], folder: &Path, pipe: &Path) -> Opt
         assert!(begun.elapsed() < Duration::from_secs(60), "{arguments:?}");
         std::thread::sleep(Duration::from_millis(1));
     };
-    let pid = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
-    assert!(sent.success());
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    signal::kill(pid, signal).unwrap();
     child.wait().unwrap().code()
 }
 
@@ -44,8 +45,7 @@ fn ended_by(signal: &str, arguments: &[&str], folder: &Path, pipe: &Path) -> Opt
 fn every_command_hears_signals_before_it_reads_a_file() {
     let folder = TempDir::new().unwrap();
     let pipe = folder.path().join("pipe");
-    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
+    unistd::mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     for arguments in [
         &["check", "pipe"][..],
         &["tune", "pipe"],
@@ -54,7 +54,7 @@ fn every_command_hears_signals_before_it_reads_a_file() {
         &["sweep", "pipe", "--out", "out.csv"],
         &["generate", "pipe", "--chip", "atmega128"],
     ] {
-        for signal in ["-INT", "-TERM"] {
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
             let code = ended_by(signal, arguments, folder.path(), &pipe);
             assert_eq!(code, Some(130), "{arguments:?} {signal}");
         }

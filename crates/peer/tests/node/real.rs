@@ -5,6 +5,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{self, Signal};
+use nix::unistd::Pid;
+
 use super::{Node, repository, skipped};
 
 /// QEMU, which ends with the test.
@@ -13,7 +16,8 @@ struct Machine(Child);
 impl Drop for Machine {
     fn drop(&mut self) {
         // `timeout` hands a signal that can be caught on to QEMU.
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let timeout = Pid::from_raw(self.0.id().try_into().unwrap());
+        let _ = signal::kill(timeout, Signal::SIGTERM);
         let _ = self.0.wait();
     }
 }
