@@ -11,13 +11,13 @@ mod values;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use toml::Spanned;
 use weir_board::elf;
 use weir_model::Duration;
-use weir_report::{Temporary, give_way_to_interruption};
+use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
@@ -275,10 +275,7 @@ fn output(
 ) -> Result<String, ExperimentError> {
     let mut command = Command::new(place.path(script));
     prepare(&mut command);
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+    let output = run_to_end(&mut command)
         .map_err(|error| failed(script, format!("cannot be started: {error}")))?;
     // A node that has failed says how: that is a result, too.
     if !output.status.success() && output.stdout.is_empty() {
