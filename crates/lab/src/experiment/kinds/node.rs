@@ -203,17 +203,16 @@ impl Node {
         if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
             let pattern = variant.pattern.at(x)?;
             let (from, until) = (&variant.from, variant.until.as_deref().unwrap_or(END));
-            match &variant.packets {
-                Packets::Simulated => {
-                    plan["pins"] =
-                        json!([{ "irq": PIN, "pattern": pattern, "seed": seed, "begin": from }]);
+            let mut times = json!({ "pattern": pattern, "seed": seed, "begin": from });
+            if let Some(frames) = variant.packets.flood() {
+                plan["flood"] = frames;
+                times["end"] = json!(until);
+                for (name, value) in times.as_object().into_iter().flatten() {
+                    plan["flood"][name] = value.clone();
                 }
-                Packets::Udp { port, length } => {
-                    plan["flood"] = json!({
-                        "pattern": pattern, "seed": seed, "begin": from, "end": until,
-                        "frames": { "udp": port }, "length": length,
-                    });
-                }
+            } else {
+                times["irq"] = json!(PIN);
+                plan["pins"] = json!([times]);
             }
         }
         let mut options = vec![
