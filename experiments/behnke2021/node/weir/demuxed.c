@@ -134,7 +134,7 @@ void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t ur
     if (options.driver == DRIVER_DEMUX) {
         weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
-        if (options.budget != 0 && receiver < OPTIONS_MODBUS_SERVERS) {
+        if (options.budget != 0) {
             weir_freertos_set_budget(&net, receiver, options.budget);
         }
     }

@@ -224,7 +224,8 @@ impl Node {
             options.push("packets=simulated".to_owned());
             line = PIN;
         }
-        let words = [&self.options, &variant.options, &self.quick_options];
+        let of_variant = variant.options.at(x)?;
+        let words = [&self.options, &of_variant, &self.quick_options];
         options.extend(
             words
                 .iter()

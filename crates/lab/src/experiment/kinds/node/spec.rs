@@ -64,9 +64,9 @@ pub(super) struct QuickSpec {
 pub(super) struct NodeVariant {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The variant's options, after those of all variants.
+    /// The variant's options, after those of all variants; they may depend on x.
     #[serde(default)]
-    pub options: String,
+    pub options: Template,
     /// What arrives.
     pub packets: Packets,
     /// When it arrives; if the pattern depends on x, nothing does at x = 0.
