@@ -30,7 +30,7 @@ pub(crate) struct Args {
 
     /// The operating system whose tasks receive the frames of a network card: also write a C file
     /// with their ports, urgencies, buffers and budgets
-    #[arg(long, value_parser = ["freertos"], requires = "chip")]
+    #[arg(long, value_parser = ["freertos"], requires = "chip", conflicts_with = "rtl")]
     rtos: Option<String>,
 
     /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's
@@ -38,10 +38,9 @@ pub(crate) struct Args {
     #[arg(long)]
     rtl: bool,
 
-    /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtos
-    /// the C file is beside it, with `.c` for `.h`. With --rtl
-    /// the folder for NAME_limits.sv and NAME_limits.h, by default this one; it is made if it is
-    /// missing
+    /// Where to write the header, weir_system.h by default; `-` for the standard output. With
+    /// --rtos the C file is beside it, with `.c` for `.h`. With --rtl the folder for NAME_limits.sv
+    /// and NAME_limits.h, by default this one; it is made if it is missing
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 

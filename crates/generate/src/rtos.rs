@@ -102,7 +102,7 @@ impl fmt::Display for PortBinding<'_> {
 }
 
 /// Something that is wrong, and where.
-pub(crate) type Misplaced = (String, Lack);
+pub(crate) type PlacedLack = (String, Lack);
 
 /// Decides what ports/freertos is told.
 ///
@@ -111,7 +111,7 @@ pub(crate) type Misplaced = (String, Lack);
 pub(crate) fn plan<'a>(
     system: &'a System,
     sources: &[PlannedSource<'a>],
-) -> Result<RtosPlan<'a>, Vec<Misplaced>> {
+) -> Result<RtosPlan<'a>, Vec<PlacedLack>> {
     let Some(freertos) = &system.freertos else {
         let lack = Lack::new(
             "the file does not say for which FreeRTOS the code is",
@@ -132,7 +132,7 @@ pub(crate) fn plan<'a>(
 struct RtosPlanner<'a> {
     system: &'a System,
     freertos: &'a Freertos,
-    wrong: Vec<Misplaced>,
+    wrong: Vec<PlacedLack>,
 }
 
 /// The receivers of a system.

@@ -31,7 +31,8 @@ section! {
     FrameLane "[freertos.LANE]" {
         /// How urgent the task is that hands them to the stack.
         required urgency: UrgencyNumber, default "", example "2";
-        /// How many of them can be in the system at once. Frames of one urgency share their buffers.
+        /// How many of them can be in the system at once. Frames of one urgency share their
+        /// buffers.
         required queue: Whole<1, 65_535>, default "", example "8";
     }
 }
