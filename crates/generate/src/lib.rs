@@ -4,7 +4,8 @@
 //! [`ChipPlan::new`] decides what a chip is told, or refuses with every reason it finds. [`header`]
 //! writes the plan as one C header for the chip's port; [`ChipPlan::with_freertos`] adds the
 //! receivers of frames to it, and [`receivers`] writes the C file that belongs to them.
-//! [`SiliconPlan`] does the same for limits in hardware: an instance of rtl/limit, and the C header of its driver.
+//! [`SiliconPlan`] does the same for limits in hardware: an instance of rtl/limit, and the C header
+//! of its driver.
 //!
 //! The same system always gives the same bytes: they depend on no date, path or machine.
 mod c_text;
