@@ -29,6 +29,7 @@ mod profile;
 mod qemu;
 mod report;
 mod spans;
+mod spoof;
 mod station;
 mod stream;
 mod udp;

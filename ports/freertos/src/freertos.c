@@ -225,6 +225,11 @@ weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_f
                                                       config->fragments) != WEIR_DEMUX_OK) {
         error = WEIR_FREERTOS_BAD_TABLE;
     }
+    weir_moderate_config_t moderation = {.absolute = config->gather, .size = 1};
+    if (error == WEIR_FREERTOS_OK && weir_moderate_check(&moderation) != WEIR_MODERATE_OK) {
+        error = WEIR_FREERTOS_BAD_GATHER;
+    }
+    weir_moderate_start(&net->card, &moderation);
     for (uint8_t which = 0; error == WEIR_FREERTOS_OK && which < config->count; which++) {
         start_lane(net, which);
         if (xTaskCreate(run, "weir", config->stack_words, &net->lanes[which], config->classes[which].urgency, &net->lanes[which].worker) !=

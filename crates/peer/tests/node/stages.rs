@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Node, failures, latencies};
 
 /// The buffers of all classes.
-const BUFFERS: u64 = 48;
+const BUFFERS: u64 = 56;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
 ];
@@ -78,6 +78,52 @@ fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
             ran.count(&["handled"]) + broken + ran.lost >= ran.sent,
             "{frames}"
         );
+    }
+}
+
+#[test]
+fn hosts_that_do_not_exist_take_no_buffer_for_good() {
+    let Some(node) = Node::built(&["-DNODE_WEIR", "-DNODE_HARDENED"]) else {
+        return;
+    };
+    let neighbour = "neighbour=10.0.0.1/52:54:00:00:00:01";
+    for frames in [r#"{"syn": 502}"#, r#"{"segment": 502}"#, r#""arp""#] {
+        let flood = format!(r#""pattern": "poisson:50kHz", "frames": {frames}"#);
+        let ran = run(&node, &flood, PAGE, neighbour);
+        assert_eq!(latencies(&ran.clients[0]).len(), 10, "{frames}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{frames}");
+    }
+}
+
+/// lwIP keeps fragments for seconds, in the buffers of their own class.
+#[test]
+fn fragments_keep_no_buffer_of_others() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "poisson:50kHz", "frames": "fragment""#;
+    let ran = run(&node, flood, PAGE, "");
+    assert_eq!(latencies(&ran.clients[0]).len(), 10);
+    let kept = BUFFERS - ran.count(&["buffers"]);
+    assert!((1..=8).contains(&kept), "{kept}");
+}
+
+#[test]
+fn gathered_frames_wait_for_a_tick_at_most_and_none_is_forgotten() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let ask = r#"{"ask": {"udp": 64}, "pattern": "poisson:500Hz:seed=4", "count": 250, "begin": "101ms"}"#;
+    for flood in ["1Hz", "poisson:20kHz"] {
+        let flood = format!(r#""pattern": "{flood}", "frames": {{"udp": 5001}}"#);
+        let soon = run(&node, &flood, ask, "work=40");
+        let late = run(&node, &flood, ask, "gather-us=1 work=40");
+        let [soon, late] = [soon, late].map(|ran| {
+            assert_eq!(failures(&ran.clients[0]), [""; 0], "{flood}");
+            *latencies(&ran.clients[0]).iter().max().unwrap()
+        });
+        // A tick, and what is handled before in the same interrupt.
+        assert!(late > soon && late < soon + 1_300_000, "{soon} {late}");
     }
 }
 

@@ -4,6 +4,7 @@
 #include "lwip/netif.h"
 
 #include "weir/freertos_lwip.h"
+#include "weir/work.h"
 
 #include "board.h"
 #include "card.h"
@@ -15,13 +16,14 @@
 /* The words of a frame that demux sees. */
 enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 
-/* A class for ports that nobody has, one for what has no port, and one for each server. */
-enum { CLASSES = 6, FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
+/* A class for ports that nobody has, one for fragments, one for what has no port, and one for each
+ * server. lwIP keeps fragments until the others come: they have no buffers of ARP's. */
+enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS };
+enum { FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 static weir_freertos_frame_t frames[CLASSES][FRAMES];
 static weir_freertos_net_t net;
 
-/* Takes one frame: the limit has let the interrupt in for it. */
 static void take_frame(BaseType_t *woken)
 {
     uint32_t status = card_status(), length = card_length(status);
@@ -50,41 +52,76 @@ static void take_frame(BaseType_t *woken)
     weir_freertos_defer(&net, frame, woken);
 }
 
+/* Forgets the frames that came, unless there are further ones. */
+static bool is_more(void)
+{
+    if (card_waits()) {
+        return true;
+    }
+    card_acknowledge();
+    if (!card_waits()) {
+        return false;
+    }
+    board_pend(BOARD_CARD_LINE); /* it came since the look, and was forgotten with the others */
+    return true;
+}
+
+/* The limit has let the interrupt in: it takes so many frames, or as many as there are. */
+static void take_frames(BaseType_t *woken)
+{
+    weir_work_t work;
+    weir_work_begin(&work, (uint16_t) options.work);
+    for (uint32_t waiting = card_count(); waiting > 0 && weir_work_take(&work); waiting--) {
+        take_frame(woken);
+    }
+}
+
 void stages_take(BaseType_t *woken)
 {
     weir_freertos_interrupt_begins(&net);
-    if (card_waits()) {
-        take_frame(woken);
-    }
-    if (!card_waits()) {
-        card_acknowledge();
-        if (card_waits()) { /* it came since the look, and was forgotten with the others */
-            board_pend(BOARD_CARD_LINE);
+    if (weir_freertos_frames_wait(&net)) {
+        stages_enable(false);
+    } else {
+        take_frames(woken);
+        bool is_left = is_more();
+        if (weir_freertos_frames_taken(&net, is_left) && options.gather_us != 0) {
+            stages_enable(true);
         }
     }
     weir_freertos_interrupt_ends(&net);
 }
 
+bool demuxed_wait_ends(void)
+{
+    return weir_freertos_wait_ends(&net);
+}
+
+bool demuxed_is_due(void)
+{
+    return net.card.state.phase == WEIR_MODERATE_RAISED;
+}
+
 void demuxed_start(struct netif *netif)
 {
     static weir_freertos_class_t classes[CLASSES];
-    uint8_t count = 0;
-    classes[count++] = (weir_freertos_class_t) {STAGES_ORPHAN_URGENCY, frames[0], FRAMES};
-    classes[count] = (weir_freertos_class_t) {STAGES_COMMON_URGENCY, frames[count], FRAMES};
-    count++;
-    for (uint32_t server = OPTIONS_MODBUS_SERVERS; server-- > 0; count++) {
-        classes[count] = (weir_freertos_class_t) {options.layout->modbus[server], frames[count], FRAMES};
+    UBaseType_t urgencies[CLASSES] = {[ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
+    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
+        urgencies[CLASSES - 1 - server] = options.layout->modbus[server];
+    }
+    for (uint32_t which = 0; which < CLASSES; which++) {
+        classes[which] = (weir_freertos_class_t) {urgencies[which], frames[which], FRAMES};
     }
     weir_freertos_config_t config = {
         .classes = classes,
-        .count = count,
-        .common = 1,
-        .orphans = 0,
-        .fragments = 1,
+        .count = CLASSES,
+        .common = COMMON,
+        .orphans = ORPHANS,
+        .fragments = PIECES,
         .slots = SLOTS,
         .bindings = BINDINGS,
         .receivers = STAGES_RECEIVERS,
         .stack_words = STACK_WORDS,
+        .gather = options.gather_us * BOARD_CLOCK_MHZ,
         .input = weir_freertos_lwip_input,
         .context = netif,
     };

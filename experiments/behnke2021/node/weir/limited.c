@@ -45,7 +45,8 @@ bool stages_is_on(void)
 
 bool stages_let_in(void)
 {
-    if (options.limit_hz == 0) {
+    /* Gathered frames come once in a tick. */
+    if (options.limit_hz == 0 || (options.gather_us != 0 && demuxed_is_due())) {
         return true;
     }
     uint32_t now = board_clock();
@@ -62,6 +63,9 @@ void vApplicationTickHook(void)
     }
     if (options.driver == DRIVER_DEMUX) {
         demuxed_refill();
+        if (demuxed_wait_ends()) {
+            board_pend(BOARD_CARD_LINE);
+        }
     }
     if (options.limit_hz != 0) {
         perform(weir_limit_tick(&limit, board_clock(), false));

@@ -33,6 +33,7 @@
 
 #include "weir/account.h"
 #include "weir/demux.h"
+#include "weir/moderate.h"
 
 /**
  * The clock that costs are counted with: 32 bits that count up and wrap. A cost is in its units.
@@ -121,6 +122,7 @@ typedef struct {
     uint16_t bindings;    /**< the most that can exist at once */
     uint16_t receivers;   /**< the most */
     uint16_t stack_words; /**< of each worker */
+    uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0: not at all */
     weir_freertos_input_t *input;
     void *context;
 } weir_freertos_config_t;
@@ -133,6 +135,7 @@ typedef struct weir_freertos_net {
     weir_freertos_receiver_t *receivers;
     weir_freertos_lane_t *lanes;
     weir_freertos_config_t config;
+    weir_moderate_t card;                    /**< moderate: what waits in the card is its one packet */
     weir_account_t account;                  /**< `orphans`: what was done for nobody */
     weir_account_device_t device;            /**< all frames, and what they took */
     uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
@@ -152,7 +155,8 @@ typedef enum {
     WEIR_FREERTOS_BAD_KEY = 5,      /**< port 0, or a protocol other than UDP and TCP */
     WEIR_FREERTOS_BAD_RECEIVER = 6, /**< not below the number of receivers */
     WEIR_FREERTOS_FULL = 7,         /**< the table has no room for another binding */
-    WEIR_FREERTOS_NOT_BOUND = 8     /**< that receiver does not have that port */
+    WEIR_FREERTOS_NOT_BOUND = 8,    /**< that receiver does not have that port */
+    WEIR_FREERTOS_BAD_GATHER = 9    /**< half a wrap of the clock, or more */
 } weir_freertos_error_t;
 
 /** Starts a card's receivers, before the scheduler or in a task. */
@@ -177,6 +181,35 @@ weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_
 /** Begins the next period of all budgets. In an interrupt that the card's cannot interrupt, or a
  * critical section. */
 void weir_freertos_refill(weir_freertos_net_t *net);
+
+/**
+ * moderate (behnke2022 §2.2): the card interrupts. True: its frames wait for others, and the card's
+ * interrupt is to be off from now on. False: they are to be taken now. In the card's interrupt.
+ */
+WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
+{
+    return net->card.state.phase != WEIR_MODERATE_RAISED && !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
+}
+
+/**
+ * The card's frames were taken, but for those that are left if `is_more`. True: its interrupt is to
+ * be on again. False: what is left waits for others. In the card's interrupt.
+ */
+WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_more)
+{
+    uint32_t now = WEIR_FREERTOS_CLOCK;
+    weir_moderate_take(&net->card, 1, now);
+    return !is_more || weir_moderate_arrive(&net->card, now).interrupt;
+}
+
+/**
+ * Has the time of waiting frames passed? Then the card's interrupt is to come, by the interrupt
+ * controller's request, though it is off at the card. In FreeRTOS's tick.
+ */
+WEIR_INLINE bool weir_freertos_wait_ends(weir_freertos_net_t *net)
+{
+    return weir_moderate_expired_with(&net->card.state, &net->card.config, WEIR_FREERTOS_CLOCK);
+}
 
 /* Whoever is charged has had the time until now; from now on `to` has it. */
 WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use weir_report::{Colour, Stroke};
 
 use super::FIRST_WINDOW;
@@ -173,6 +174,29 @@ pub(super) enum Packets {
         #[serde(default = "length")]
         length: u16,
     },
+    /// Requests for a connection to a port, and segments with data for it, from hosts that do not
+    /// exist.
+    Syn(u16),
+    Segment(u16),
+    /// Echo requests, questions for the node's hardware address, last fragments of datagrams.
+    Echo,
+    Arp,
+    Fragment,
+}
+
+impl Packets {
+    /// What a flood of the peer's plan says of them; nothing for simulated packets.
+    pub fn flood(&self) -> Option<Value> {
+        Some(match self {
+            Self::Simulated => return None,
+            Self::Udp { port, length } => json!({ "frames": { "udp": port }, "length": length }),
+            Self::Syn(port) => json!({ "frames": { "syn": port } }),
+            Self::Segment(port) => json!({ "frames": { "segment": port } }),
+            Self::Echo => json!({ "frames": "echo" }),
+            Self::Arp => json!({ "frames": "arp" }),
+            Self::Fragment => json!({ "frames": "fragment" }),
+        })
+    }
 }
 
 fn length() -> u16 {
