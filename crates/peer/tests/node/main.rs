@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
+mod generated;
 mod real;
 mod stages;
 
@@ -35,6 +36,15 @@ impl Node {
 
     /// The same with options of the compiler.
     fn built(options: &[&str]) -> Option<Self> {
+        Self::with_tools(|_| {
+            let mut build = Command::new(repository("experiments/behnke2021/node/build.sh"));
+            build.args(options);
+            build
+        })
+    }
+
+    /// What a command builds that prints the path of its ELF, and may leave it in the folder.
+    fn with_tools(build: impl FnOnce(&Path) -> Command) -> Option<Self> {
         for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
             if Command::new(tool).arg("--version").output().is_err() {
                 skipped(&format!(
@@ -43,13 +53,11 @@ impl Node {
                 return None;
             }
         }
-        let output = Command::new(repository("experiments/behnke2021/node/build.sh"))
-            .args(options)
-            .output()
-            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let output = build(folder.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         Some(Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             elf: PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()),
         })
     }
