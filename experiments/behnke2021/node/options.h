@@ -19,13 +19,14 @@ struct layout {
 };
 
 enum driver { DRIVER_MASKED, DRIVER_PACKET, DRIVER_DEMUX };
-enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION };
+enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION, TASK_TONE };
 enum urgency { URGENCY_ABOVE, URGENCY_EQUAL, URGENCY_BELOW };
 enum packets { PACKETS_REAL, PACKETS_SIMULATED };
 enum modbus { MODBUS_TOGETHER, MODBUS_APART };
+enum limit { LIMIT_BUCKET, LIMIT_BURSTY };
 
 struct options {
-    uint32_t driver, layout_name, task, urgency, packets, modbus;
+    uint32_t driver, layout_name, task, urgency, packets, modbus, limit;
     uint32_t period_us, deadline_us, steps;
     uint32_t busy_ms, interval_ms;
     uint32_t quiet;                 /* is the card's line off while a job runs? */
