@@ -137,6 +137,9 @@ static void run(void *of)
             weir_freertos_receiver_t *receiver = receiver_of(net, frame->receiver);
             net->config.input(net->config.context, frame);
             end_frame(lane, receiver);
+            /* At equal urgency the receiver goes first: otherwise its socket would be full before
+             * it has taken anything out. */
+            taskYIELD();
         }
     }
 }

@@ -104,7 +104,8 @@ bool demuxed_is_due(void)
 void demuxed_start(struct netif *netif)
 {
     static weir_freertos_class_t classes[CLASSES];
-    UBaseType_t urgencies[CLASSES] = {[ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
+    UBaseType_t urgencies[CLASSES] = {
+        [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
     for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
         urgencies[CLASSES - 1 - server] = options.layout->modbus[server];
     }
