@@ -149,7 +149,7 @@ void demuxed_refill(void)
 void stages_print(void)
 {
     static const char *const names[STAGES_RECEIVERS] = {"modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo"};
-    static const char *const reasons[WEIR_FREERTOS_REASONS] = {"no_receiver", "malformed", "lane_full", "over_budget"};
+    static const char *const reasons[WEIR_FREERTOS_REASONS] = {"no_receiver", "malformed", "lane_full", "over_budget", "too_deep"};
     if (options.driver != DRIVER_DEMUX) {
         return;
     }
@@ -160,9 +160,9 @@ void stages_print(void)
         }
     }
     host_print(",\n  \"weir\": {\"handled\": ");
-    host_print_number(net.device.handled);
-    host_print_field("ticks", net.device.cycles);
-    host_print_field("for_nobody", net.account.orphans);
+    host_print_number(net.all.packets);
+    host_print_field("ticks", net.all.cycles);
+    host_print_field("for_nobody", net.nobody.cycles);
     host_print_field("buffers", buffers);
     for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
         host_print_field(reasons[reason], net.dropped[reason]);
@@ -172,11 +172,10 @@ void stages_print(void)
         host_print(",\n    \"");
         host_print(names[at]);
         host_print("\": {\"frames\": ");
-        host_print_number(receiver->frames);
-        host_print_field("ticks", receiver->account.received);
-        for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
-            host_print_field(reasons[reason], receiver->dropped[reason]);
-        }
+        host_print_number(receiver->account.packets - receiver->lane_full - receiver->over_budget);
+        host_print_field("ticks", receiver->account.cycles);
+        host_print_field("lane_full", receiver->lane_full);
+        host_print_field("over_budget", receiver->over_budget);
         host_print("}");
     }
     host_print("}");

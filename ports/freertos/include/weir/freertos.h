@@ -52,10 +52,14 @@
 #endif
 
 /**
- * Bytes of a frame that demux wants to see, in whole words: behind them lies what it needs of
- * hardly any frame.
+ * Bytes of a frame that demux wants to see, in whole words, at least 60: the shortest frame. Behind
+ * them lie the ports of hardly any frame: those behind a tag and IPv6 need 64, behind options of
+ * IPv4 up to 76.
  */
+#ifndef WEIR_FREERTOS_HEAD
 #define WEIR_FREERTOS_HEAD 60u
+#endif
+_Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
 
 /** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
@@ -64,11 +68,12 @@
 
 /** What becomes of a frame that is not given to the stack. */
 typedef enum {
-    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, and orphans are dropped */
-    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are cut off, or contradict themselves */
+    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
+    WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
     WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver has had as many as it may have */
-    WEIR_FREERTOS_REASONS = 4
+    WEIR_FREERTOS_TOO_DEEP = 4,    /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
+    WEIR_FREERTOS_REASONS = 5
 } weir_freertos_reason_t;
 
 /** A frame in a buffer of its class. */
@@ -92,11 +97,11 @@ typedef struct {
 
 /** Who receives: a task, named by its place in the array of all receivers. */
 typedef struct {
-    weir_account_process_t account;          /**< `received`: what its frames took, in units of the clock */
-    uint32_t frames;                         /**< that its class's worker has handled */
-    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< by reason */
-    uint32_t budget;                         /**< frames for each tick of the budget; 0: as many as come */
-    uint32_t left;                           /**< of it, until the next */
+    weir_account_total_t account; /**< what its frames took, in units of the clock, and how many they were */
+    uint32_t lane_full;           /**< those of them that were dropped: no buffer */
+    uint32_t over_budget;         /**< and those beyond the budget; the others were its worker's */
+    uint32_t budget;              /**< frames for each tick of the budget; 0: as many as come */
+    uint32_t left;                /**< of it, until the next */
 } weir_freertos_receiver_t;
 
 /** What waits for a class's worker. */
@@ -118,7 +123,7 @@ typedef struct {
     uint8_t common;       /**< the class of what has no port: ARP, ICMP and the like */
     uint8_t orphans;      /**< the class of ports that nobody has, or WEIR_DEMUX_DROP */
     uint8_t fragments;    /**< the class of fragments, or WEIR_DEMUX_DROP */
-    uint16_t slots;       /**< of the table: a power of two */
+    uint16_t slots;       /**< of the table: a power of two, at least 4 */
     uint16_t bindings;    /**< the most that can exist at once */
     uint16_t receivers;   /**< the most */
     uint16_t stack_words; /**< of each worker */
@@ -136,8 +141,8 @@ typedef struct weir_freertos_net {
     weir_freertos_lane_t *lanes;
     weir_freertos_config_t config;
     weir_moderate_t card;                    /**< moderate: what waits in the card is its one packet */
-    weir_account_t account;                  /**< `orphans`: what was done for nobody */
-    weir_account_device_t device;            /**< all frames, and what they took */
+    weir_account_total_t all;                /**< frames, and what they took */
+    weir_account_total_t nobody;             /**< those of no receiver, and what they took */
     uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
     uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
     uint32_t *interrupted;                   /**< and did before the interrupt */
