@@ -37,13 +37,13 @@ pub struct SpectralPanel {
 
 /// Shades from the weakest to the strongest, each for as many decibels, from light to dark as
 /// readers with any colour vision and printers tell apart.
-const SHADES: [&str; 5] = ["#d5e8f4", "#9ecae1", "#4a98c9", "#1764ab", "#08306b"];
+const SHADES: [&str; 4] = ["#c6dbef", "#6baed6", "#2171b5", "#08306b"];
 const DECIBELS: f64 = 10.0;
 const LEFT: f64 = 80.0;
-const RIGHT: f64 = 130.0;
+const RIGHT: f64 = 140.0;
 const TOP: f64 = 80.0;
 const BOTTOM: f64 = 64.0;
-const WIDTH: f64 = 360.0;
+const WIDTH: f64 = 400.0;
 const GAP: f64 = 30.0;
 const HEIGHT: f64 = 300.0;
 const LINES_HZ: f64 = 250.0;
@@ -186,7 +186,7 @@ fn legend(svg: &mut String, left: f64) {
             svg,
             (left + 28.0, top + 15.0),
             "start",
-            &format!("{least} and more"),
+            &format!("from {least} on"),
         );
     }
 }
@@ -215,11 +215,11 @@ mod tests {
 
     #[test]
     fn a_shade_is_ten_decibels_and_what_is_weaker_than_all_is_left_white() {
-        assert_eq!(shade_of(1.0), Some(4));
-        assert_eq!(shade_of(0.11), Some(4));
-        assert_eq!(shade_of(0.09), Some(3));
-        assert_eq!(shade_of(1.1e-5), Some(0));
-        assert_eq!((shade_of(0.9e-5), shade_of(0.0)), (None, None));
+        assert_eq!(shade_of(1.0), Some(3));
+        assert_eq!(shade_of(0.11), Some(3));
+        assert_eq!(shade_of(0.09), Some(2));
+        assert_eq!(shade_of(1.1e-4), Some(0));
+        assert_eq!((shade_of(0.9e-4), shade_of(0.0)), (None, None));
     }
 
     #[test]
@@ -233,8 +233,8 @@ mod tests {
                 vec![1.0, 0.05],
             ],
         };
-        assert_eq!(panel.path(4), "M0 0h2v1h-2zM3 0h1v1h-1zM2 1h1v1h-1z");
-        assert_eq!(panel.path(3), "M3 1h1v1h-1z");
+        assert_eq!(panel.path(3), "M0 0h2v1h-2zM3 0h1v1h-1zM2 1h1v1h-1z");
+        assert_eq!(panel.path(2), "M3 1h1v1h-1z");
         let svg = Spectrogram {
             title: "A tone".to_owned(),
             x: "packets, 1000/s".to_owned(),

@@ -17,8 +17,10 @@ const MARK: &str = "ISFT\u{4}\0\0\0weir";
 const HEADER: usize = 36;
 /// The largest sample.
 const LOUDEST: f64 = 60.0;
-/// Samples that a column of a spectrogram is made of: a sixteenth of a second.
-const COLUMN: usize = RATE as usize / 16;
+/// Samples of a spectrum: a sixteenth of a second.
+const SPECTRUM: usize = RATE as usize / 16;
+/// Spectra whose mean is a column.
+const SPECTRA: usize = 2;
 /// The highest frequency that is drawn.
 const HIGHEST_HZ: f64 = 2000.0;
 
@@ -68,7 +70,7 @@ pub(super) fn extras<'a>(
         contents.push(wav);
         panels.push(SpectralPanel {
             title: sound.title.clone(),
-            columns: samples.chunks(COLUMN).map(column).collect(),
+            columns: samples.chunks(SPECTRA * SPECTRUM).map(column).collect(),
         });
     }
     let spectrogram = Spectrogram {
@@ -85,8 +87,19 @@ pub(super) fn extras<'a>(
     Ok(contents)
 }
 
-/// The powers of the frequencies that are drawn, beside that of a full wave.
+/// The powers of the frequencies that are drawn, beside that of a full wave, on average.
 fn column(samples: &[f64]) -> Vec<f64> {
+    let mut spectra = samples.chunks(SPECTRUM).map(spectrum);
+    let mut mean = spectra.next().unwrap_or_default();
+    for spectrum in spectra {
+        for (sum, power) in mean.iter_mut().zip(spectrum) {
+            *sum += power;
+        }
+    }
+    mean.iter().map(|sum| sum / SPECTRA as f64).collect()
+}
+
+fn spectrum(samples: &[f64]) -> Vec<f64> {
     let count = samples.len() as f64;
     let window = |(at, sample): (usize, &f64)| {
         let turn = 2.0 * std::f64::consts::PI * (at as f64 + 0.5) / count;
@@ -146,7 +159,7 @@ mod tests {
     #[test]
     fn a_column_has_the_line_of_its_tone() {
         let wave = |at: usize| (2.0 * std::f64::consts::PI * 0.1 * at as f64).sin();
-        let samples: Vec<f64> = (0..COLUMN).map(wave).collect();
+        let samples: Vec<f64> = (0..SPECTRA * SPECTRUM).map(wave).collect();
         let column = column(&samples);
         // 800 Hz, in steps of 16.
         let strongest = (0..column.len()).max_by(|a, b| column[*a].total_cmp(&column[*b]));

@@ -186,7 +186,7 @@ mod tests {
         let [hz, jitter, pitch, distortion] = values(&clean);
         assert_eq!((hz, jitter, pitch), (250.0, 0.0, 250.0));
         assert!(distortion < 1e-6, "{distortion}");
-        assert!(!clean.begins_high && clean.edges[0] == 0);
+        assert!(clean.begins_high && clean.edges[0] == 0);
     }
 
     #[test]
