@@ -9,7 +9,7 @@ use weir_report::{
     Align, ClaimVerdict, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all,
 };
 
-use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
+use crate::experiment::{Checkout, Detail, Experiment, ExtraName, Findings, Picture};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -77,7 +77,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         experiment.shorten()?;
     }
     // A file that may not be written is an error before the measurements.
-    let places = places(arguments, name)?;
+    let places = places(arguments, name, &experiment.extras())?;
     if arguments.measure {
         experiment.measure_anew(&place)?;
     }
@@ -140,8 +140,13 @@ fn list(place: &Checkout) -> miette::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The places of the results, JSON and SVG: below the folder for results, in that of the paper.
-fn places(arguments: &Args, name: &str) -> miette::Result<[Place; 2]> {
+/// The places of the results, below the folder for results, in that of the paper: JSON, SVG, and
+/// the further files.
+fn places(
+    arguments: &Args,
+    name: &str,
+    extras: &[ExtraName],
+) -> miette::Result<([Place; 2], Vec<Place>)> {
     let (paper, name) = name
         .rsplit_once('/')
         .ok_or_else(|| miette!("the name `{name}` is not of the form PAPER/NAME"))?;
@@ -150,17 +155,21 @@ fn places(arguments: &Args, name: &str) -> miette::Result<[Place; 2]> {
     outputs.folder(&arguments.out)?;
     outputs.folder(&folder)?;
     let mut place =
-        |ending: &str, mark| outputs.file(&folder.join(format!("{name}.{ending}")), mark);
-    Ok([
-        place("json", FileMark::RESULTS)?,
-        place("svg", FileMark::PICTURE)?,
-    ])
+        |ending: &str, mark| outputs.file(&folder.join(format!("{name}{ending}")), mark);
+    let usual = [
+        place(".json", FileMark::RESULTS)?,
+        place(".svg", FileMark::PICTURE)?,
+    ];
+    let further = extras
+        .iter()
+        .map(|extra| place(&format!("-{}", extra.ending), extra.mark));
+    Ok((usual, further.collect::<Result<_, _>>()?))
 }
 
 /// Writes the results, and costs into the board's file, where they take the place of earlier ones.
 fn write(
     checkout: &Checkout,
-    [json_place, svg_place]: [Place; 2],
+    ([json_place, svg_place], extra_places): ([Place; 2], Vec<Place>),
     findings: &Findings,
 ) -> miette::Result<Vec<PathBuf>> {
     let mut json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
@@ -172,7 +181,10 @@ fn write(
         .transpose()
         .into_diagnostic()?;
     let svg = svg.as_ref().map(|svg| (svg_place, svg.as_bytes()));
-    let files = std::iter::once((json_place, json.as_bytes())).chain(svg);
+    let extras = findings.extras.iter().map(Vec::as_slice);
+    let files = std::iter::once((json_place, json.as_bytes()))
+        .chain(svg)
+        .chain(extra_places.into_iter().zip(extras));
     let mut written = write_all(files).into_diagnostic()?;
     if let Some(costs) = &findings.costs {
         let place = Outputs::update(&checkout.costs_file());

@@ -26,12 +26,14 @@
 //!   request without an answer takes for ever
 //! - `weir.…`: what ports/freertos counts, of a node with it: `weir.ticks`, `weir.buffers` and the
 //!   other fields of the report, and those of its receivers as `weir.modbus0.frames`
+//! - `tone.hz`, `tone.jitter`, `tone.pitch`, `tone.distortion`: what is heard of the node's tone
+//!   ([`tone::Tone::values`])
 //! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
 use weir_target::Board;
 
 use super::spec::{Ask, Node, NodeClient, NodeVariant};
-use super::{BOARD, FIRST_WINDOW, nanoseconds, system};
+use super::{BOARD, FIRST_WINDOW, nanoseconds, system, tone};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -83,6 +85,7 @@ pub(super) fn is_known(node: &Node, name: &str) -> Result<(), String> {
     let parts: Vec<&str> = name.split('.').collect();
     let is_there = match parts[..] {
         ["masked"] => true,
+        ["tone", what] => node.tone.is_some() && tone::VALUES.contains(&what),
         ["interrupt", what] => is_counted(what),
         ["exceptions", vector, what] => vectors().any(|name| name == vector) && is_counted(what),
         ["spans", id, what] => node.spans.iter().any(|span| span.id == id) && is_counted(what),
