@@ -205,7 +205,8 @@ impl Profile {
 
     fn enter(&mut self, number: u16, begin: u32, stack: u32, follows: bool) {
         // A handler that ended by a return has ended its calls; other spans end here.
-        self.spans.give_up((self.active.len() + 1, u32::from(number)));
+        self.spans
+            .give_up((self.active.len() + 1, u32::from(number)));
         let counts = self.exceptions.entry(number).or_default();
         counts.number = number;
         counts.taken += 1;

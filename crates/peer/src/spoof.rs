@@ -57,7 +57,13 @@ impl Spoofer {
     }
 
     /// A segment that fills the frame, the first of a connection or one of its midst.
-    pub(crate) fn segment(&self, frame: &mut [u8], random: &mut ChaCha8Rng, port: u16, is_first: bool) {
+    pub(crate) fn segment(
+        &self,
+        frame: &mut [u8],
+        random: &mut ChaCha8Rng,
+        port: u16,
+        is_first: bool,
+    ) {
         let (host, ethernet) = self.host(random);
         let data = vec![0; frame.len() - ETHERNET - 20 - 20];
         let segment = TcpRepr {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
 mod generated;
+mod ram;
 mod real;
 mod stages;
 

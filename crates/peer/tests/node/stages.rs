@@ -9,7 +9,13 @@ const BUFFERS: u64 = 56;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
 ];
-const REASONS: [&str; 4] = ["no_receiver", "malformed", "lane_full", "over_budget"];
+const REASONS: [&str; 5] = [
+    "no_receiver",
+    "malformed",
+    "lane_full",
+    "over_budget",
+    "too_deep",
+];
 
 struct Run {
     clients: Vec<weir_peer::ClientReport>,
