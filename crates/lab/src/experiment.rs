@@ -23,7 +23,7 @@ mod setup;
 use weir_report::{Claim, Report};
 
 pub use error::{ExperimentError, FileError};
-pub use findings::{Detail, Findings, Picture};
+pub use findings::{Detail, ExtraName, Findings, Picture};
 pub use place::Checkout;
 
 use file::ExperimentFile;
@@ -64,6 +64,12 @@ impl Experiment {
     #[must_use]
     pub fn title(&self) -> &str {
         &self.file.title
+    }
+
+    /// The names of the files that it makes beside the results and the picture.
+    #[must_use]
+    pub fn extras(&self) -> Vec<ExtraName> {
+        self.file.kind.extras()
     }
 
     /// Reduces the experiment to the quick part of its file, for which the same is claimed.
@@ -121,6 +127,7 @@ impl Experiment {
             },
             costs: measured.costs,
             detail: measured.detail,
+            extras: measured.extras,
         })
     }
 }

@@ -9,8 +9,9 @@
 //! knows nothing of QEMU: it is told the time and the frames that the guest sends, and hands frames
 //! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
 //! [`Cable`] says how long a frame takes. [`Pins`] moves the lines of a guest's interrupt
-//! controller, and [`Profile`] says which exception each of its instructions was executed in. Only
-//! the modules `qemu`, `processor` and `plugin` speak to QEMU.
+//! controller, [`Outputs`] notes the edges of its output pins, and [`Profile`] says which exception
+//! each of its instructions was executed in. Only the modules `qemu`, `processor`, `stores` and
+//! `plugin` speak to QEMU.
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod block;
@@ -19,6 +20,7 @@ mod client;
 mod dhcp;
 mod flood;
 mod masking;
+mod outputs;
 mod packet;
 mod peer;
 mod pins;
@@ -31,6 +33,7 @@ mod report;
 mod spans;
 mod spoof;
 mod station;
+mod stores;
 mod stream;
 mod udp;
 mod variables;
@@ -40,14 +43,15 @@ pub use cable::Cable;
 pub use client::{ClientPlan, Question};
 pub use dhcp::DhcpPlan;
 pub use flood::Flood;
+pub use outputs::{OutputPlan, Outputs};
 pub use packet::FrameKind;
 pub use peer::{Card, Peer};
 pub use pins::{Controller, PinPlan, Pins};
 pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
 pub use profile::{Processor, Profile};
 pub use report::{
-    ClientReport, DhcpReport, ExceptionReport, FloodReport, PinReport, PingReport, ProfileReport,
-    Report, RequestReport, RoundTrips, SpanReport,
+    ClientReport, DhcpReport, ExceptionReport, FloodReport, OutputReport, PinReport, PingReport,
+    ProfileReport, Report, RequestReport, RoundTrips, SpanReport,
 };
 pub use spans::SpanPlan;
 pub use station::Station;

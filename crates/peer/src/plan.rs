@@ -10,6 +10,7 @@ use weir_model::Duration;
 use crate::CLOCK_HZ;
 use crate::client::ClientPlan;
 use crate::dhcp::DhcpPlan;
+use crate::outputs::OutputPlan;
 use crate::packet::FrameKind;
 use crate::pins::PinPlan;
 use crate::spans::SpanPlan;
@@ -52,6 +53,9 @@ pub struct Plan {
     /// What moves the input lines of the guest's interrupt controller.
     #[serde(default)]
     pub pins: Vec<PinPlan>,
+    /// The output pins whose edges are noted.
+    #[serde(default)]
+    pub outputs: Vec<OutputPlan>,
     /// What is measured of the guest's processor.
     pub measure: Option<MeasurePlan>,
 }
@@ -145,6 +149,11 @@ pub enum PlanError {
     /// A variable has an impossible size.
     #[error("the plan: the variable `{0}` has {1} bytes: 1, 2, 4 and 8 are possible")]
     Size(String, u8),
+    /// A pin is no bit of a word.
+    #[error(
+        "the plan: the output `{0}` is bit {1} of the word at {2:#x}: the bits are 0 to 31, and words are at multiples of 4"
+    )]
+    Output(String, u8, u32),
 }
 
 impl Plan {
@@ -171,6 +180,11 @@ impl Plan {
             if !matches!(variable.bytes, 1 | 2 | 4 | 8) {
                 return Err(PlanError::Size(variable.name.clone(), variable.bytes));
             }
+        }
+        let is_none = |output: &&OutputPlan| output.bit > 31 || output.address % 4 != 0;
+        if let Some(output) = plan.outputs.iter().find(is_none) {
+            let name = output.name.clone();
+            return Err(PlanError::Output(name, output.bit, output.address));
         }
         Ok(plan)
     }

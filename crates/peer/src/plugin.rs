@@ -11,10 +11,11 @@ use std::{fs, process, slice};
 use crate::peer::{Card, Peer};
 use crate::pins::Pins;
 use crate::plan::Plan;
-use crate::processor::{Cortex, begin_counting, with_profile};
+use crate::processor::{Cortex, begin_counting, begin_noting, with_profile};
 use crate::profile::Profile;
 use crate::qemu::{Client, Qemu, plugin_version};
 use crate::report::{ProfileReport, Report};
+use crate::stores;
 use crate::variables::Variables;
 
 /// The version of the interface that this plugin is written for. QEMU from 9.0 on refuses version
@@ -141,6 +142,7 @@ impl Run {
     fn report(&mut self) -> Report {
         let mut report = self.peer.report();
         report.pins = self.pins.report();
+        report.outputs = stores::report();
         if let (Some(measurement), Some(cortex)) = (&mut self.measurement, &self.cortex) {
             report.profile = measurement.report(self.qemu.now(), cortex);
         }
@@ -214,6 +216,9 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     };
     if let Some(measure) = &plan.measure {
         begin_counting(plugin, measure).map_err(missing)?;
+    }
+    if !plan.outputs.is_empty() {
+        begin_noting(plugin, &plan.outputs).map_err(missing)?;
     }
     let measurement = plan.measure.map(|measure| Measurement {
         variables: Variables::new(&measure.watch, measure.begin),

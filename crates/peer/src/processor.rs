@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::block::BlockEnd;
+use crate::outputs::OutputPlan;
 use crate::pins::Controller;
 use crate::plan::MeasurePlan;
 use crate::profile::{Processor, Profile};
 use crate::qemu::{functions, symbol};
+use crate::stores;
 use crate::variables::Memory;
 
 /// QEMU's path of the container that has the processor and its interrupt controller. Its nameless
@@ -144,6 +146,7 @@ impl Counter {
 }
 
 /// The guest's processor and its interrupt controller, once there are some.
+#[derive(Clone, Copy)]
 pub struct Cortex {
     functions: Functions,
     cpu: *mut c_void,
@@ -318,7 +321,6 @@ fn counting() -> MutexGuard<'static, Option<Counting>> {
 pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static str> {
     let mut cortex = Cortex::find()?;
     cortex.thread = plan.thread;
-    let register = cortex.functions.qemu_plugin_register_vcpu_tb_trans_cb;
     *counting() = Some(Counting {
         profile: Profile::with_spans(&plan.spans),
         counter: Counter::find()?,
@@ -326,9 +328,25 @@ pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static st
         is_connected: false,
         blocks: HashMap::new(),
     });
+    look_at_blocks(plugin, &cortex);
+    Ok(())
+}
+
+/// Notes the edges of these pins from now on, before the machine is made.
+///
+/// # Errors
+/// The name of a function that this QEMU does not have.
+pub fn begin_noting(plugin: u64, plans: &[OutputPlan]) -> Result<(), &'static str> {
+    stores::begin(plans)?;
+    look_at_blocks(plugin, &Cortex::find()?);
+    Ok(())
+}
+
+/// Asks QEMU to show all blocks that it translates.
+fn look_at_blocks(plugin: u64, cortex: &Cortex) {
+    let register = cortex.functions.qemu_plugin_register_vcpu_tb_trans_cb;
     // SAFETY: the function lives as long as the plugin, which is never unloaded.
     unsafe { register(plugin, block_translated) };
-    Ok(())
 }
 
 /// Does something with the profile, if there is one, and the number of executed instructions.
@@ -340,6 +358,8 @@ pub fn with_profile<T>(act: impl FnOnce(&mut Profile, u64) -> T) -> Option<T> {
 }
 
 unsafe extern "C" fn block_translated(_plugin: u64, block: *mut c_void) {
+    // SAFETY: QEMU is translating it.
+    unsafe { stores::look_at(block) };
     let mut counting = counting();
     let Some(counting) = counting.as_mut() else {
         return;

@@ -11,7 +11,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// QEMU's `QEMU_CLOCK_VIRTUAL`: the guest's clock.
-const CLOCK_VIRTUAL: c_int = 1;
+pub(crate) const CLOCK_VIRTUAL: c_int = 1;
 /// QEMU's `SHUTDOWN_CAUSE_HOST_QMP_QUIT`: QEMU ends with exit code 0, also with `-no-shutdown`.
 const CAUSE_HOST_QUIT: c_int = 2;
 /// QEMU's `NET_CLIENT_DRIVER_NONE`.

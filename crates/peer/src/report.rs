@@ -32,6 +32,8 @@ pub struct Report {
     pub flood: Option<FloodReport>,
     /// The lines of the interrupt controller that the plan moves, in its order.
     pub pins: Vec<PinReport>,
+    /// The output pins of the plan, in its order.
+    pub outputs: Vec<OutputReport>,
     /// What was measured of the guest's processor.
     pub profile: Option<ProfileReport>,
     /// The SHA-256 of all frames in both directions with their times.
@@ -47,6 +49,15 @@ pub struct PinReport {
     pub offered: u64,
     /// Those of them that found the line's request waiting already: they are lost.
     pub missed: u64,
+}
+
+/// An output pin.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputReport {
+    /// Its name.
+    pub name: String,
+    /// The times of its edges: the first rises, and each that follows goes the other way.
+    pub edges_ns: Vec<u64>,
 }
 
 /// What the guest's processor did from the beginning of the measurement to the end of the run.

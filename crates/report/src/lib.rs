@@ -13,6 +13,7 @@ mod output;
 mod plot;
 mod ranges;
 mod report;
+mod spectrogram;
 mod strips;
 mod table;
 mod temporary;
@@ -27,6 +28,7 @@ pub use output::{FileMark, OutputError, Outputs, checksum, seal};
 pub use plot::{Colour, Curve, CurveKind, Panel, Plot, PlotError, Scale, Stroke};
 pub use ranges::{RangeRow, Ranges, Span};
 pub use report::{Report, Series};
+pub use spectrogram::{SpectralPanel, Spectrogram};
 pub use strips::{Strip, StripPanel, Strips};
 pub use table::claims_table;
 pub use temporary::{

@@ -9,7 +9,9 @@
 #define configTICK_RATE_HZ 1000u
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
 #define configMAX_PRIORITIES 25
+#ifndef configUSE_PREEMPTION /* build.sh -DconfigUSE_PREEMPTION=0: the running task goes on until it blocks */
 #define configUSE_PREEMPTION 1
+#endif
 #define configUSE_TIME_SLICING 1
 #define configUSE_PORT_OPTIMISED_TASK_SELECTION 1
 #define configIDLE_SHOULD_YIELD 1

@@ -30,6 +30,9 @@ enum {
 #define BOARD_TIMER1(offset) BOARD_REGISTER(0x40001000u + (offset))
 #define BOARD_DUAL(offset) BOARD_REGISTER(0x40002000u + (offset))
 
+/* The FPGA's outputs for LEDs: bit 0 is LED 0, a pin whose edges the peer notes. */
+#define BOARD_LEDS BOARD_REGISTER(0x40028000u)
+
 /* Starts the clock. */
 void board_start(void);
 

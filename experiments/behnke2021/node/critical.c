@@ -8,7 +8,9 @@
 #include "options.h"
 #include "sizes.h"
 #include "tally.h"
+#include "tone.h"
 #include "work.h"
+#include "yield.h"
 
 static TaskHandle_t task;
 
@@ -82,7 +84,7 @@ void critical_interrupt(void)
     BaseType_t woken = pdFALSE;
     board_release_acknowledge();
     vTaskNotifyGiveFromISR(task, &woken);
-    portYIELD_FROM_ISR(woken);
+    yield_from_interrupt(woken);
 }
 
 void critical_start(void)
@@ -90,7 +92,12 @@ void critical_start(void)
     if (options.task == TASK_NONE) {
         return;
     }
-    TaskFunction_t run = options.task == TASK_LATENESS ? run_lateness : run_utilisation;
-    BaseType_t made = xTaskCreate(run, "critical", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options_task_urgency(), &task);
+    static const TaskFunction_t runs[] = {
+        [TASK_LATENESS] = run_lateness,
+        [TASK_UTILISATION] = run_utilisation,
+        [TASK_TONE] = tone_run,
+    };
+    BaseType_t made =
+        xTaskCreate(runs[options.task], "critical", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options_task_urgency(), &task);
     configASSERT(made == pdPASS);
 }

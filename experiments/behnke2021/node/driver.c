@@ -14,6 +14,7 @@
 #include "stages.h"
 #include "sizes.h"
 #include "tally.h"
+#include "yield.h"
 
 static struct netif *netif;
 static TaskHandle_t task;
@@ -116,7 +117,7 @@ void driver_interrupt(void)
     } else {
         take_packet(&woken);
     }
-    portYIELD_FROM_ISR(woken);
+    yield_from_interrupt(woken);
 }
 
 void driver_start(struct netif *of)

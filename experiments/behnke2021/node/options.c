@@ -33,12 +33,12 @@ struct options options = {
 static const struct option {
     const char *name;
     uint32_t *value;
-    const char *words[4];
+    const char *words[5];
     uint32_t least, most;
 } table[] = {
     {"driver", &options.driver, {"masked", "packet", "demux"}, 0, 0},
     {"layout", &options.layout_name, {"esp32", "p0"}, 0, 0},
-    {"task", &options.task, {"none", "lateness", "utilisation"}, 0, 0},
+    {"task", &options.task, {"none", "lateness", "utilisation", "tone"}, 0, 0},
     {"urgency", &options.urgency, {"above", "equal", "below"}, 0, 0},
     {"packets", &options.packets, {"real", "simulated"}, 0, 0},
     {"modbus", &options.modbus, {"together", "apart"}, 0, 0},
@@ -50,6 +50,7 @@ static const struct option {
     {"quiet", &options.quiet, {"off", "on"}, 0, 0},
     {"busy-ms", &options.busy_ms, {0}, 1, 10000},
     {"interval-ms", &options.interval_ms, {0}, 1, 10000},
+    {"limit", &options.limit, {"bucket", "bursty"}, 0, 0},
     {"limit-hz", &options.limit_hz, {0}, 0, 1000000},
     {"limit-burst", &options.limit_burst, {0}, 1, 255},
     {"budget", &options.budget, {0}, 0, 1000000},

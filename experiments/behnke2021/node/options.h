@@ -19,13 +19,14 @@ struct layout {
 };
 
 enum driver { DRIVER_MASKED, DRIVER_PACKET, DRIVER_DEMUX };
-enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION };
+enum task { TASK_NONE, TASK_LATENESS, TASK_UTILISATION, TASK_TONE };
 enum urgency { URGENCY_ABOVE, URGENCY_EQUAL, URGENCY_BELOW };
 enum packets { PACKETS_REAL, PACKETS_SIMULATED };
 enum modbus { MODBUS_TOGETHER, MODBUS_APART };
+enum limit { LIMIT_BUCKET, LIMIT_BURSTY };
 
 struct options {
-    uint32_t driver, layout_name, task, urgency, packets, modbus;
+    uint32_t driver, layout_name, task, urgency, packets, modbus, limit;
     uint32_t period_us, deadline_us, steps;
     uint32_t busy_ms, interval_ms;
     uint32_t quiet;                 /* is the card's line off while a job runs? */
@@ -34,7 +35,7 @@ struct options {
     uint32_t limit_hz, limit_burst; /* interrupts that are let in; 0: no limit */
     uint32_t work;                  /* frames that one of them takes at most, with driver=demux */
     uint32_t gather_us;             /* how long frames wait to share one; it ends with a tick; 0: not at all */
-    uint32_t budget;                /* frames per ms for each Modbus server; 0: as many as come */
+    uint32_t budget;                /* frames per ms for each receiver; 0: as many as come */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
     uint32_t address;                      /* 0: asked for by DHCP */

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "sizes.h"
 #include "tally.h"
+#include "yield.h"
 
 /* A packet that is in memory, as a card with direct memory access leaves it. */
 struct descriptor {
@@ -50,7 +51,7 @@ void pseudo_interrupt(void)
     if (xQueueSendFromISR(descriptors, &descriptor, &woken) != pdTRUE) {
         tally.no_room++;
     }
-    portYIELD_FROM_ISR(woken);
+    yield_from_interrupt(woken);
 }
 
 void pseudo_start(void)

@@ -186,6 +186,9 @@ static void run(void *of)
             uint16_t receiver = frame->receiver;
             net->config.input(net->config.context, frame);
             end_frame(lane, receiver);
+            /* At equal urgency the receiver goes first: otherwise its socket would be full before
+             * it has taken anything out. */
+            taskYIELD();
         }
     }
 }

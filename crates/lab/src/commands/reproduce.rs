@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::terminal::{Outcome, is_coloured, print, print_json};
-use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all};
+use weir_report::{
+    Align, ClaimVerdict, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all,
+};
 
-use crate::experiment::{Checkout, Detail, Experiment, Findings, Picture};
+use crate::experiment::{Checkout, Detail, Experiment, ExtraName, Findings, Picture};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -75,11 +77,18 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         experiment.shorten()?;
     }
     // A file that may not be written is an error before the measurements.
-    let places = places(arguments, name)?;
+    let places = places(arguments, name, &experiment.extras())?;
     if arguments.measure {
         experiment.measure_anew(&place)?;
     }
-    let findings = experiment.run(&place)?;
+    let mut findings = experiment.run(&place)?;
+    if arguments.quick {
+        // What misses a goal may lie in the part that is not measured.
+        let claims = findings.report.claims.iter_mut();
+        claims
+            .filter(|claim| claim.verdict() == ClaimVerdict::Met)
+            .for_each(|claim| claim.today = None);
+    }
     let written = write(&place, places, &findings)?;
     if arguments.json {
         print_json(&findings.report.to_json())?;
@@ -131,8 +140,13 @@ fn list(place: &Checkout) -> miette::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The places of the results, JSON and SVG: below the folder for results, in that of the paper.
-fn places(arguments: &Args, name: &str) -> miette::Result<[Place; 2]> {
+/// The places of the results, below the folder for results, in that of the paper: JSON, SVG, and
+/// the further files.
+fn places(
+    arguments: &Args,
+    name: &str,
+    extras: &[ExtraName],
+) -> miette::Result<([Place; 2], Vec<Place>)> {
     let (paper, name) = name
         .rsplit_once('/')
         .ok_or_else(|| miette!("the name `{name}` is not of the form PAPER/NAME"))?;
@@ -141,17 +155,21 @@ fn places(arguments: &Args, name: &str) -> miette::Result<[Place; 2]> {
     outputs.folder(&arguments.out)?;
     outputs.folder(&folder)?;
     let mut place =
-        |ending: &str, mark| outputs.file(&folder.join(format!("{name}.{ending}")), mark);
-    Ok([
-        place("json", FileMark::RESULTS)?,
-        place("svg", FileMark::PICTURE)?,
-    ])
+        |ending: &str, mark| outputs.file(&folder.join(format!("{name}{ending}")), mark);
+    let usual = [
+        place(".json", FileMark::RESULTS)?,
+        place(".svg", FileMark::PICTURE)?,
+    ];
+    let further = extras
+        .iter()
+        .map(|extra| place(&format!("-{}", extra.ending), extra.mark));
+    Ok((usual, further.collect::<Result<_, _>>()?))
 }
 
 /// Writes the results, and costs into the board's file, where they take the place of earlier ones.
 fn write(
     checkout: &Checkout,
-    [json_place, svg_place]: [Place; 2],
+    ([json_place, svg_place], extra_places): ([Place; 2], Vec<Place>),
     findings: &Findings,
 ) -> miette::Result<Vec<PathBuf>> {
     let mut json = serde_json::to_string_pretty(&findings.report.to_json()).into_diagnostic()?;
@@ -163,7 +181,10 @@ fn write(
         .transpose()
         .into_diagnostic()?;
     let svg = svg.as_ref().map(|svg| (svg_place, svg.as_bytes()));
-    let files = std::iter::once((json_place, json.as_bytes())).chain(svg);
+    let extras = findings.extras.iter().map(Vec::as_slice);
+    let files = std::iter::once((json_place, json.as_bytes()))
+        .chain(svg)
+        .chain(extra_places.into_iter().zip(extras));
     let mut written = write_all(files).into_diagnostic()?;
     if let Some(costs) = &findings.costs {
         let place = Outputs::update(&checkout.costs_file());

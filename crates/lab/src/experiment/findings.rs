@@ -2,7 +2,7 @@
 //! The results of an experiment.
 use std::collections::BTreeMap;
 
-use weir_report::{Plot, PlotError, Report, Series, Strips};
+use weir_report::{FileMark, Plot, PlotError, Report, Series, Strips};
 
 /// The results of an experiment, and the files to be written.
 #[derive(Debug)]
@@ -15,6 +15,17 @@ pub struct Findings {
     pub costs: Option<String>,
     /// The details behind the claims, case by case.
     pub detail: Option<Detail>,
+    /// What is in the further files, in the order of [`super::Experiment::extras`].
+    pub extras: Vec<Vec<u8>>,
+}
+
+/// The name of a file beside the results and the picture, known before it is made.
+#[derive(Clone)]
+pub struct ExtraName {
+    /// What follows the experiment's name and a dash.
+    pub ending: String,
+    /// How Weir knows a file that it has written.
+    pub mark: FileMark<'static>,
 }
 
 /// A picture of the measurements.
@@ -67,4 +78,6 @@ pub(super) struct Measurements {
     pub detail: Option<Detail>,
     /// The picture of a kind that draws its own; for the others the file's panels are drawn.
     pub picture: Option<Picture>,
+    /// What is in the further files that the kind has named.
+    pub extras: Vec<Vec<u8>>,
 }

@@ -11,7 +11,7 @@ use toml::Spanned;
 use weir_board::board::EmulatedBoard;
 
 use super::error::ExperimentError;
-use super::findings::Measurements;
+use super::findings::{ExtraName, Measurements};
 use super::place::Checkout;
 use super::pointer::Pointer;
 use super::setup::{CurveSpec, Setup};
@@ -47,6 +47,11 @@ pub(super) trait Kind: Debug {
     /// Reduces the experiment to the part for `--quick`. False means that the file states none.
     fn shorten(&mut self) -> bool {
         false
+    }
+
+    /// The names of the files that it makes beside the results and the picture.
+    fn extras(&self) -> Vec<ExtraName> {
+        Vec::new()
     }
 
     /// Repeats the measurements that the repository keeps. None means that it keeps none.

@@ -87,13 +87,15 @@ impl Node {
         command
     }
 
-    fn try_run(&self, plan: &str, options: &str) -> Output {
+    /// QEMU with the node and a peer that follows a plan.
+    fn qemu_with_peer(&self, plan: &str, options: &str) -> Command {
         fs::write(self.path("plan"), plan).unwrap();
         // The plugin is beside this program: Cargo builds it for the tests, too.
         let plugin = std::env::current_exe()
             .unwrap()
             .with_file_name("libweir_peer.so");
-        self.qemu(options)
+        let mut command = self.qemu(options);
+        command
             .args(["-icount", "shift=3,sleep=off"])
             .args(["-netdev", "hubport,id=net,hubid=0"])
             .args(["-net", "nic,netdev=net,model=lan9118"])
@@ -103,9 +105,12 @@ impl Node {
                 plugin.display(),
                 self.path("plan").display(),
                 self.path("report").display()
-            ))
-            .output()
-            .unwrap()
+            ));
+        command
+    }
+
+    fn try_run(&self, plan: &str, options: &str) -> Output {
+        self.qemu_with_peer(plan, options).output().unwrap()
     }
 
     /// What the peer reports, and what the node has printed.

@@ -133,6 +133,19 @@ fn gathered_frames_wait_for_a_tick_at_most_and_none_is_forgotten() {
     }
 }
 
+/// A socket holds six datagrams.
+#[test]
+fn a_receiver_as_urgent_as_its_worker_takes_its_datagrams_in_turn() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "bursts:30:gap=10us:period=5ms", "frames": {"udp": 5000}"#;
+    let ran = run(&node, flood, "", "server-urgency=21");
+    let served = ran.printed["windows"][0]["served"].as_u64().unwrap();
+    // Of thirty, eight fit into the class, and those that are handled meanwhile.
+    assert!(served * 30 >= ran.sent * 12, "{served} of {}", ran.sent);
+}
+
 #[test]
 fn what_is_for_others_leaves_the_urgent_receiver_alone() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {

@@ -104,7 +104,8 @@ bool demuxed_is_due(void)
 void demuxed_start(struct netif *netif)
 {
     static weir_freertos_class_t classes[CLASSES];
-    UBaseType_t urgencies[CLASSES] = {[ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
+    UBaseType_t urgencies[CLASSES] = {
+        [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
     for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
         urgencies[CLASSES - 1 - server] = options.layout->modbus[server];
     }
@@ -134,7 +135,7 @@ void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t ur
     if (options.driver == DRIVER_DEMUX) {
         weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
-        if (options.budget != 0 && receiver < OPTIONS_MODBUS_SERVERS) {
+        if (options.budget != 0) {
             weir_freertos_set_budget(&net, receiver, options.budget);
         }
     }

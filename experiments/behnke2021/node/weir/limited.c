@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * limit in front of the card: a bucket that admits limit-hz interrupts a second, and limit-burst at
- * once, which masks at the card's own enable bit. FreeRTOS' tick takes the place of its timer.
+ * limit in front of the card: it admits limit-hz interrupts a second, and limit-burst at once (a
+ * bucket) or in each interval (bursty), and masks at the card's own enable bit. FreeRTOS' tick
+ * takes the place of its timer.
  */
 #include "stages.h"
 
@@ -78,10 +79,15 @@ void stages_start(struct netif *netif)
         demuxed_start(netif);
     }
     if (options.limit_hz != 0) {
+        /* As many in the long run: a bucket gets one in each interval, bursty its whole burst. */
+        bool is_bursty = options.limit == LIMIT_BURSTY;
+        uint64_t ticks = (uint64_t) BOARD_CLOCK_HZ * (is_bursty ? options.limit_burst : 1);
+        uint64_t interval = (ticks + options.limit_hz - 1) / options.limit_hz;
+        configASSERT(interval <= UINT32_MAX);
         limit.config = (weir_limit_config_t) {
-            .interval = (BOARD_CLOCK_HZ + options.limit_hz - 1) / options.limit_hz,
+            .interval = (weir_ticks_t) interval,
             .burst = (uint8_t) options.limit_burst,
-            .policy = WEIR_LIMIT_BUCKET,
+            .policy = is_bursty ? WEIR_LIMIT_BURSTY : WEIR_LIMIT_BUCKET,
             .timing = WEIR_LIMIT_LAZY,
             .trigger = WEIR_LIMIT_LEVEL,
         };

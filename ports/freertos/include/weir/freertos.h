@@ -193,7 +193,8 @@ void weir_freertos_refill(weir_freertos_net_t *net);
  */
 WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
 {
-    return net->card.state.phase != WEIR_MODERATE_RAISED && !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
+    return net->card.config.absolute != 0 && net->card.state.phase != WEIR_MODERATE_RAISED &&
+           !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
 }
 
 /**
@@ -202,6 +203,9 @@ WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
  */
 WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_more)
 {
+    if (net->card.config.absolute == 0) {
+        return true;
+    }
     uint32_t now = WEIR_FREERTOS_CLOCK;
     weir_moderate_take(&net->card, 1, now);
     return !is_more || weir_moderate_arrive(&net->card, now).interrupt;

@@ -5,8 +5,10 @@
 //! Every variant is an option of one firmware. The same run gives the same numbers, however busy
 //! the host is; results vary only with the seed of a run's packets.
 mod costs;
+mod sound;
 mod spec;
 mod system;
+mod tone;
 mod values;
 
 use std::collections::BTreeMap;
@@ -21,13 +23,14 @@ use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::Measurements;
+use crate::experiment::findings::{ExtraName, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
 use crate::experiment::series;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
 use spec::{Ask, Node, NodeVariant, Packets};
+use tone::Tone;
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Node>("node");
 
@@ -77,6 +80,10 @@ impl Kind for Node {
         true
     }
 
+    fn extras(&self) -> Vec<ExtraName> {
+        sound::names(self)
+    }
+
     fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
         let plan = SeriesPlan {
             x: self.x.clone(),
@@ -86,6 +93,7 @@ impl Kind for Node {
             constants: costs::constants(place)?,
         };
         plan.check(|name| values::is_known(self, name))?;
+        sound::check(self)?;
         let mut runs = Vec::new();
         for variant in &self.variant {
             let measured = self.measured(place, variant)?;
@@ -97,23 +105,44 @@ impl Kind for Node {
                     ))
                 };
                 let job = self.job(variant, &measured, x, key.seed).map_err(wrong)?;
-                let bound = system::bound(place, &self.system_of(variant), &plan.constants, x)?;
+                let bound = system::bound(place, self, variant, &plan.constants, x)?;
                 runs.push((key, job, bound));
             }
         }
-        let results: BTreeMap<RunKey, Values> = carry_out(runs, |(key, job, bound)| {
-            let answer = run(place, &job)?;
-            let wrong = |what| {
-                ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
-            };
-            let mut values = values::values(&answer, job.line).map_err(wrong)?;
-            let of_clients =
-                values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
-            values.extend(of_clients);
-            values.extend(bound);
-            Ok((key, values))
-        })?;
-        plan.measure(&results)
+        let results: BTreeMap<RunKey, (Values, Option<Tone>)> =
+            carry_out(runs, |(key, job, bound)| {
+                let answer = run(place, &job)?;
+                let wrong = |what| {
+                    ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
+                };
+                let mut values = values::values(&answer, job.line).map_err(wrong)?;
+                let of_clients =
+                    values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
+                values.extend(of_clients);
+                values.extend(bound);
+                let tone = self.tone(&answer["peer"]).map_err(wrong)?;
+                if let (Some(tone), Some(wanted)) = (&tone, &self.tone) {
+                    values.extend(tone.values(wanted.hz));
+                }
+                Ok((key, (values, tone)))
+            })?;
+        let mut values = BTreeMap::new();
+        let mut tones = BTreeMap::new();
+        for (key, (of_run, tone)) in results {
+            tones.extend(tone.map(|tone| (key.clone(), tone)));
+            values.insert(key, of_run);
+        }
+        let first = self.seeds.first();
+        let of_variant = |variant: &str| {
+            let is_its = |key: &RunKey| key.variant == variant && first == Some(&key.seed);
+            let its = tones.iter().filter(|(key, _)| is_its(key));
+            its.map(|(_, tone)| tone).collect()
+        };
+        let extras = sound::extras(self, of_variant)?;
+        Ok(Measurements {
+            extras,
+            ..plan.measure(&values)?
+        })
     }
 }
 
@@ -171,6 +200,20 @@ impl Node {
         Ok(measured)
     }
 
+    /// The tone that was played in the windows, if there is one to be.
+    fn tone(&self, peer: &Value) -> Result<Option<Tone>, String> {
+        let begin = || {
+            FIRST_WINDOW
+                .parse::<Duration>()
+                .and_then(|time| time.cycles(CLOCK_HZ))
+        };
+        let of = |_| {
+            let begin = begin().map_err(|error| error.to_string())?;
+            Tone::of(peer, begin, self.windows)
+        };
+        self.tone.as_ref().map(of).transpose()
+    }
+
     fn job(
         &self,
         variant: &NodeVariant,
@@ -196,6 +239,9 @@ impl Node {
             }
         }
         plan["clients"] = json!(asked);
+        if self.tone.is_some() {
+            plan["outputs"] = tone::output();
+        }
         if variant.profile {
             plan["measure"] = measured.clone();
         }
@@ -224,7 +270,8 @@ impl Node {
             options.push("packets=simulated".to_owned());
             line = PIN;
         }
-        let words = [&self.options, &variant.options, &self.quick_options];
+        let of_variant = variant.options.at(x)?;
+        let words = [&self.options, &of_variant, &self.quick_options];
         options.extend(
             words
                 .iter()

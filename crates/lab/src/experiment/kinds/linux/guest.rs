@@ -95,8 +95,8 @@ fn output(command: &mut Command, program: &str) -> Result<String, ExperimentErro
         program: program.to_owned(),
         what,
     };
-    let output = run_to_end(command)
-        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let output =
+        run_to_end(command).map_err(|error| failed(format!("cannot be started: {error}")))?;
     if !output.status.success() {
         give_way_to_interruption();
         return Err(failed(format!("failed ({})", output.status)));

@@ -35,8 +35,16 @@ pub(super) struct Node {
     /// The spans of the node's code that variants with `profile` measure.
     #[serde(default, rename = "span")]
     pub spans: Vec<NodeSpan>,
-    /// Names for the template of the node's system file ([`super::system`]), each with a formula
-    /// over x and the node's costs; without any there is no system file.
+    /// The tone that the node's critical task plays on LED 0.
+    pub tone: Option<ToneSpec>,
+    /// Sounds of it.
+    #[serde(default, rename = "sound")]
+    pub sounds: Vec<SoundSpec>,
+    /// The template of the node's system file ([`super::system`]), from the repository's root.
+    #[serde(default = "template")]
+    pub template: String,
+    /// Names for it, each with a formula over x and the node's costs; a variant without any has no
+    /// system file.
     #[serde(default)]
     pub system: BTreeMap<String, Formula>,
     /// The ways to run the node.
@@ -44,6 +52,29 @@ pub(super) struct Node {
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
+}
+
+/// A tone.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToneSpec {
+    /// The frequency that it is to have, in Hz.
+    pub hz: f64,
+    /// The title of the spectrograms of its sounds.
+    #[serde(default)]
+    pub title: String,
+}
+
+/// A sound: what a variant plays in the first second of each point.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SoundSpec {
+    /// The end of its file's name.
+    pub id: String,
+    /// The variant's id.
+    pub variant: String,
+    /// The title of its spectrogram.
+    pub title: String,
 }
 
 /// A part of the runs.
@@ -64,9 +95,9 @@ pub(super) struct QuickSpec {
 pub(super) struct NodeVariant {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The variant's options, after those of all variants.
+    /// The variant's options, after those of all variants; they may depend on x.
     #[serde(default)]
-    pub options: String,
+    pub options: Template,
     /// What arrives.
     pub packets: Packets,
     /// When it arrives; if the pattern depends on x, nothing does at x = 0.
@@ -96,6 +127,10 @@ pub(super) struct NodeVariant {
     /// The stroke of the variant's curves.
     #[serde(default)]
     pub stroke: Stroke,
+}
+
+fn template() -> String {
+    "experiments/behnke2021/node/system.template".to_owned()
 }
 
 /// Packets begin shortly before the first window, so that it has as many as the others.

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `weir check` says of a variant of the node.
 //!
-//! The node's system file is a template ([`TEMPLATE`]): its costs are formulas over those that were
-//! measured, and what differs between variants are names to which each variant gives a formula.
-use std::collections::BTreeMap;
-
+//! The node's system file is a template ([`Node::template`]): its costs are formulas over those that
+//! were measured, and what differs between variants are names to which each variant gives a formula.
 use weir_analysis::check::Verdict;
 use weir_analysis::{analyse, check};
 use weir_model::{LoadError, parse};
 
+use super::spec::{Node, NodeVariant};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Checkout;
 use crate::experiment::series::Values;
-use crate::experiment::series::formula::{Formula, Template, X, number};
+use crate::experiment::series::formula::{Template, X, number};
 
-/// The template, from the repository's root.
-const TEMPLATE: &str = "experiments/behnke2021/node/system.template";
 /// The receiver whose response is bounded.
 const CRITICAL: &str = "critical";
 /// The names of what comes of it.
@@ -24,15 +21,17 @@ pub(super) const VALUES: [&str; 2] = ["guaranteed", "bound"];
 /// The bound and whether it is guaranteed, at a point; nothing for a variant without system.
 pub(super) fn bound(
     place: &Checkout,
-    variant: &BTreeMap<String, Formula>,
+    node: &Node,
+    variant: &NodeVariant,
     constants: &Values,
     x: f64,
 ) -> Result<Values, ExperimentError> {
-    if variant.is_empty() {
+    if node.system_of(variant).is_empty() {
         return Ok(Values::new());
     }
-    let text = text(place, variant, constants, x)?;
-    let system = parse(TEMPLATE, &text).map_err(|problems| Box::new(LoadError::from(problems)))?;
+    let text = text(place, node, variant, constants, x)?;
+    let system =
+        parse(&node.template, &text).map_err(|problems| Box::new(LoadError::from(problems)))?;
     let analysis = analyse(&system);
     let receiver = system.receivers.iter().position(|of| of.name == CRITICAL);
     let cycles = receiver.and_then(|index| analysis.response_of(&system, index));
@@ -52,11 +51,12 @@ pub(super) fn bound(
 /// The system file of a variant at a point.
 fn text(
     place: &Checkout,
-    variant: &BTreeMap<String, Formula>,
+    node: &Node,
+    variant: &NodeVariant,
     constants: &Values,
     x: f64,
 ) -> Result<String, ExperimentError> {
-    let path = place.path(TEMPLATE);
+    let path = place.path(&node.template);
     let text = std::fs::read_to_string(&path).map_err(|cause| ExperimentError::Read {
         path: path.clone(),
         cause,
@@ -65,8 +65,8 @@ fn text(
         let mut names = constants.clone();
         names.insert(X.to_owned(), number(x));
         let known = names.clone();
-        for (name, formula) in variant {
-            names.insert(name.clone(), number(formula.evaluate(&known)?));
+        for (name, formula) in node.system_of(variant) {
+            names.insert(name, number(formula.evaluate(&known)?));
         }
         Template::over_names(&text)?.with(&names)
     };
@@ -76,73 +76,83 @@ fn text(
 #[cfg(test)]
 mod tests {
     use super::super::costs;
-    use super::super::spec::Node;
     use super::*;
 
-    /// The experiment whose variants have systems.
-    const EXPERIMENT: &str = "experiments/behnke2021/bounds.toml";
-    /// The folder of the files that are made of the template.
-    const SYSTEMS: &str = "experiments/behnke2021/systems";
-    /// The rate that they are made for.
-    const X: f64 = 5.0;
+    /// The experiments whose variants have systems, the folders of the files that are made of their
+    /// templates, and the points that these are made for.
+    const MADE: [(&str, &str, f64); 2] = [
+        (
+            "experiments/behnke2021/bounds.toml",
+            "experiments/behnke2021/systems",
+            5.0,
+        ),
+        (
+            "experiments/regehr2005/tone.toml",
+            "experiments/regehr2005/tone/systems",
+            10.0,
+        ),
+    ];
     /// With this set, the files are written in place of being compared.
     const RENEW: &str = "WEIR_RENEW";
 
-    fn node(place: &Checkout) -> Node {
+    fn node(place: &Checkout, experiment: &str) -> Node {
         #[derive(serde::Deserialize)]
         struct File {
             node: Node,
         }
-        let text = std::fs::read_to_string(place.path(EXPERIMENT)).unwrap();
+        let text = std::fs::read_to_string(place.path(experiment)).unwrap();
         toml::from_str::<File>(&text).unwrap().node
     }
 
     #[test]
     fn the_systems_are_the_template_with_the_kept_costs() {
         let place = Checkout::of_this_repository();
-        let node = node(&place);
         // No compiler has this version: the largest of each cost.
         let constants = costs::for_compiler(&place, "").unwrap();
-        let mut made = 0;
-        for variant in &node.variant {
-            let names = node.system_of(variant);
-            let bound = bound(&place, &names, &constants, X).unwrap();
-            assert_eq!(bound["guaranteed"], number(1.0), "{}", variant.id);
-            let wanted = text(&place, &names, &constants, X).unwrap();
-            let path = place.path(&format!("{SYSTEMS}/{}.toml", variant.id));
-            if std::env::var_os(RENEW).is_some() {
-                std::fs::write(&path, &wanted).unwrap();
+        for (experiment, systems, x) in MADE {
+            let node = node(&place, experiment);
+            let mut made = 0;
+            let has_one = |of: &&NodeVariant| !node.system_of(of).is_empty();
+            for variant in node.variant.iter().filter(has_one) {
+                let bound = bound(&place, &node, variant, &constants, x).unwrap();
+                assert_eq!(bound["guaranteed"], number(1.0), "{}", variant.id);
+                let wanted = text(&place, &node, variant, &constants, x).unwrap();
+                let path = place.path(&format!("{systems}/{}.toml", variant.id));
+                if std::env::var_os(RENEW).is_some() {
+                    std::fs::write(&path, &wanted).unwrap();
+                }
+                let found = std::fs::read_to_string(&path).unwrap_or_default();
+                assert!(
+                    found == wanted,
+                    "{} is not {} with the costs that are kept: {RENEW}=1 cargo test -p weir-lab --lib node::system",
+                    path.display(),
+                    node.template
+                );
+                made += 1;
             }
-            let found = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(
-                found == wanted,
-                "{} is not {TEMPLATE} with the costs that are kept: {RENEW}=1 cargo test -p weir-lab --lib node::system",
-                path.display()
-            );
-            made += 1;
+            let kept = std::fs::read_dir(place.path(systems)).unwrap().count();
+            assert_eq!(made, kept, "each file of {systems} is one of a variant");
         }
-        let kept = std::fs::read_dir(place.path(SYSTEMS)).unwrap().count();
-        assert_eq!(made, kept, "each file is one of a variant");
     }
 
     #[test]
     fn a_cost_that_nobody_keeps_is_named_and_a_bound_grows_with_the_rate() {
         let place = Checkout::of_this_repository();
-        let node = node(&place);
+        let (experiment, _, x) = MADE[0];
+        let mut node = node(&place, experiment);
         let constants = costs::for_compiler(&place, "").unwrap();
-        let names = node.system_of(&node.variant[0]);
         let bound_at = |x| {
-            let values = bound(&place, &names, &constants, x).unwrap();
+            let values = bound(&place, &node, &node.variant[0], &constants, x).unwrap();
             values["bound"].as_number().unwrap()
         };
         assert!(bound_at(2.0) < bound_at(5.0));
         assert!(bound_at(100.0).is_infinite());
-        let error = bound(&place, &names, &Values::new(), X).unwrap_err();
+        let without = Values::new();
+        let error = bound(&place, &node, &node.variant[0], &without, x).unwrap_err();
         assert!(error.to_string().contains("costs.longest"), "{error}");
-        assert!(
-            bound(&place, &BTreeMap::new(), &constants, X)
-                .unwrap()
-                .is_empty()
-        );
+        node.system.clear();
+        node.variant[0].system.clear();
+        let nothing = bound(&place, &node, &node.variant[0], &constants, x).unwrap();
+        assert!(nothing.is_empty());
     }
 }
