@@ -262,6 +262,7 @@ fn what_the_node_cannot_do_is_refused() {
         ("address=10.0.0", "as in 10.0.0.2"),
         ("layout=p0 urgency=above task=lateness", "nothing is above"),
         ("busy-ms=200", "interval-ms at most"),
+        ("change-ms=5", "driver=demux server=on"),
     ] {
         let output = node.try_run(r#"{"end": "1s"}"#, options);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
