@@ -26,7 +26,7 @@ flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -ffunction-sections -fdata-sections 
     -I"$root/core/include" -I"$root/ports/cortex-m/include" -I"$root/ports/freertos/include"
     -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
     -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")
-ours=("$PWD/main.c" "$made/weir_system.c" "$node"/{board,card}.c "$root"/ports/freertos/src/*.c "$root"/core/src/{account,demux,limit}.c)
+ours=("$PWD/main.c" "$made/weir_system.c" "$node"/{board,card}.c "$root"/ports/freertos/src/*.c "$root"/core/src/{demux,limit,moderate}.c)
 theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c "$freertos"/portable/MemMang/heap_4.c
     "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c "$lwip"/src/api/{err,tcpip}.c
     "$lwip"/contrib/ports/freertos/sys_arch.c)

@@ -13,6 +13,7 @@
 #include "lwip/udp.h"
 #include "netif/ethernet.h"
 #include "weir/freertos_lwip.h"
+#include "weir/work.h"
 
 #include "board.h"
 #include "card.h"
@@ -30,7 +31,6 @@ void stop(void)
     }
 }
 
-/* Takes one frame: the limit lets the interrupt in for it. */
 static void take_frame(BaseType_t *woken)
 {
     uint32_t head[WEIR_FREERTOS_HEAD / 4];
@@ -53,9 +53,11 @@ static void take_frame(BaseType_t *woken)
 
 WEIR_SOURCE_ethernet
 {
+    static weir_work_t work;
     BaseType_t woken = pdFALSE;
     weir_freertos_interrupt_begins(&weir_net);
-    if (card_waits()) {
+    weir_work_begin(&work, WEIR_SOURCE_ethernet_MAX_WORK);
+    while (card_waits() && weir_work_take(&work)) {
         take_frame(&woken);
     }
     if (!card_waits()) {

@@ -28,6 +28,10 @@ pub struct RtosPlan<'a> {
     pub card: String,
     /// The priority of the card's interrupt.
     pub card_priority: Option<u32>,
+    /// The frames that one of its interrupts takes at most; none: not stated.
+    pub max_work: Option<u64>,
+    /// How long frames wait in the card for others, in cycles; none: not at all.
+    pub gather_cycles: Option<u64>,
     /// `configMAX_PRIORITIES`.
     pub priorities: u32,
     /// `configTICK_RATE_HZ`.
@@ -164,6 +168,8 @@ impl<'a> RtosPlanner<'a> {
         Some(RtosPlan {
             card: card.map_or_else(String::new, |card| card.identifier.clone()),
             card_priority: card.and_then(|card| card.priority),
+            max_work: self.system.sources[number].max_work,
+            gather_cycles: self.gather(number),
             priorities: freertos.priorities,
             tick_hz: freertos.tick_hz,
             stack_words: freertos.stack_bytes / WORD,
@@ -206,6 +212,20 @@ impl<'a> RtosPlanner<'a> {
         }
         let all = system.flows_of(first.source).map(|(_, flow)| flow);
         Some((first.source, all.collect()))
+    }
+
+    /// How long the card's frames wait for others.
+    fn gather(&mut self, card: usize) -> Option<u64> {
+        let source = &self.system.sources[card];
+        let moderation = source.moderation?;
+        if moderation.packet.is_some() || moderation.count.is_some() {
+            self.refuse(
+                format!("source `{}`", source.name),
+                "ports/freertos gathers frames by the time of the first alone",
+                "leave `packet` and `count` out of its `moderation`",
+            );
+        }
+        Some(moderation.absolute)
     }
 
     /// The receivers, those of flows first, with the number of flows' receivers by their indices in

@@ -14,7 +14,7 @@ pub(crate) const SOURCES_START: &str = "weir_sources_start()";
 pub(crate) fn usage(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     writeln!(
         out,
-        " *\n * The receivers' tables are in the C file of the same name, which is compiled with those of ports/freertos/src, core/src/account.c and core/src/demux.c; with"
+        " *\n * The receivers' tables are in the C file of the same name, which is compiled with those of ports/freertos/src, core/src/demux.c and core/src/moderate.c; with"
     )?;
     writeln!(
         out,
@@ -38,6 +38,13 @@ pub(crate) fn usage(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
 /// What stands behind the sources.
 pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     checks(out, plan)?;
+    if let Some(work) = plan.max_work {
+        writeln!(
+            out,
+            "/** The frames that one interrupt takes at most: for weir_work_begin(). */\nenum {{ WEIR_SOURCE_{}_MAX_WORK = {work} }};\n",
+            plan.card
+        )?;
+    }
     writeln!(
         out,
         "/** Who receives: the index of each in weir_net.receivers, which counts what its frames took. */\nenum {{"
@@ -203,7 +210,7 @@ fn write_receivers(
         out,
         "}};\nenum {{ BINDINGS = sizeof bindings / sizeof bindings[0] }};\n"
     )?;
-    start(out, plan)
+    start(out, plan, system.clock_hz)
 }
 
 /// The buffers and the classes.
@@ -231,10 +238,22 @@ fn frames(out: &mut String, classes: &[PlannedClass<'_>]) -> fmt::Result {
     writeln!(out, "}};\n")
 }
 
-fn start(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
+fn start(out: &mut String, plan: &RtosPlan<'_>, clock_hz: u64) -> fmt::Result {
     let class = |of: Option<usize>| {
         of.map_or_else(|| "WEIR_DEMUX_DROP".to_owned(), |index| index.to_string())
     };
+    let gather = plan.gather_cycles.map_or_else(
+        || "0".to_owned(),
+        |cycles| {
+            format!("(uint32_t) ({cycles}u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / {clock_hz}u)")
+        },
+    );
+    if plan.gather_cycles.is_some() {
+        writeln!(
+            out,
+            "#ifndef WEIR_FREERTOS_CLOCK_HZ\n#error \"frames are gathered: compile with -DWEIR_FREERTOS_CLOCK_HZ=..., the rate of WEIR_FREERTOS_CLOCK\"\n#endif\n"
+        )?;
+    }
     writeln!(
         out,
         "weir_freertos_error_t weir_receivers_start(weir_freertos_input_t *input, void *context)\n{{"
@@ -250,6 +269,7 @@ fn start(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
         ("bindings", "BINDINGS".to_owned()),
         ("receivers", "WEIR_RECEIVERS".to_owned()),
         ("stack_words", plan.stack_words.to_string()),
+        ("gather", gather),
         ("input", "input".to_owned()),
         ("context", "context".to_owned()),
     ] {

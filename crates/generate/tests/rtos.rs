@@ -65,6 +65,7 @@ fn a_receiver_is_followed_by_its_name_from_the_file_to_the_code() {
     for line in [
         "WEIR_RECEIVER_event_log = 1, /**< event-log: UDP 514; urgency 5, at most 4 frames in a tick */",
         "WEIR_RECEIVERS = 2",
+        "enum { WEIR_SOURCE_ethernet_MAX_WORK = 1 };",
         "WEIR_URGENCY_event_log = 5,",
         "WEIR_URGENCY_control = 17,",
         "WEIR_PORT_command = 5000, /**< UDP 5000 */",
@@ -83,6 +84,7 @@ fn a_receiver_is_followed_by_its_name_from_the_file_to_the_code() {
         "[WEIR_RECEIVER_event_log] = \"event-log\",",
         "{17, WEIR_PORT_line, WEIR_RECEIVER_event_log, WEIR_URGENCY_event_log},",
         ".common = 0,",
+        ".gather = 0,",
         ".orphans = WEIR_DEMUX_DROP,",
         "weir_freertos_set_budget(&weir_net, WEIR_RECEIVER_event_log, 4);",
     ] {
@@ -135,6 +137,32 @@ fn receivers_and_lanes_of_one_urgency_share_a_class_and_add_up_their_buffers() {
     assert_eq!(
         (plan.stack_words, plan.core_classes, plan.slots),
         (1024, 8, 8)
+    );
+}
+
+#[test]
+fn gathered_frames_wait_in_units_of_the_ports_clock() {
+    let moderated = |keys: &str| {
+        let line = format!("max_work = 4\nmoderation = {{ absolute = \"2ms\"{keys} }}");
+        changed(&[("max_work = 1", &line)])
+    };
+    let system = moderated("");
+    let plan = plan(&system).unwrap();
+    let tables = receivers(&plan, "weir_system.h", "system.toml").unwrap();
+    // 2 ms of 125 MHz.
+    let wait = ".gather = (uint32_t) (250000u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / 125000000u),";
+    assert!(tables.contains(wait), "{tables}");
+    assert!(tables.contains("#error \"frames are gathered"), "{tables}");
+    assert_refused(
+        &[(
+            "max_work = 1",
+            "max_work = 1\nmoderation = { absolute = \"2ms\", count = 3 }",
+        )],
+        &[
+            "source `ethernet`",
+            "by the time of the first alone",
+            "leave `packet` and `count` out",
+        ],
     );
 }
 

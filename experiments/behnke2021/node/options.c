@@ -56,6 +56,7 @@ static const struct option {
     {"budget", &options.budget, {0}, 0, 1000000},
     {"gather-us", &options.gather_us, {0}, 0, 1000000},
     {"work", &options.work, {0}, 1, 65535},
+    {"change-ms", &options.change_ms, {0}, 0, 100000},
     {"descriptors", &options.descriptors, {0}, 1, 1024},
     {"pseudo-descriptors", &options.pseudo_descriptors, {0}, 1, 1024},
     {"pseudo-length", &options.pseudo_length, {0}, 60, OPTIONS_PSEUDO_LONGEST},
@@ -243,6 +244,9 @@ void options_read(void)
 #endif
     if (options.driver != DRIVER_DEMUX && (options.work != 1 || options.gather_us != 0)) {
         refuse("work, gather-us", "they are for driver=demux");
+    }
+    if (options.change_ms != 0 && (options.driver != DRIVER_DEMUX || !options.server)) {
+        refuse("change-ms", "it is for driver=demux server=on");
     }
 #ifndef NODE_HARDENED
     if (options.neighbour != 0) {

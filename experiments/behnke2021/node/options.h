@@ -36,6 +36,7 @@ struct options {
     uint32_t work;                  /* frames that one of them takes at most, with driver=demux */
     uint32_t gather_us;             /* how long frames wait to share one; it ends with a tick; 0: not at all */
     uint32_t budget;                /* frames per ms for each receiver; 0: as many as come */
+    uint32_t change_ms;             /* how often limit, budget and receiver change; 0: never */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
     uint32_t address;                      /* 0: asked for by DHCP */

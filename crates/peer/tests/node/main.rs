@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
 mod generated;
+mod ram;
 mod real;
 mod stages;
 
@@ -261,6 +262,7 @@ fn what_the_node_cannot_do_is_refused() {
         ("address=10.0.0", "as in 10.0.0.2"),
         ("layout=p0 urgency=above task=lateness", "nothing is above"),
         ("busy-ms=200", "interval-ms at most"),
+        ("change-ms=5", "driver=demux server=on"),
     ] {
         let output = node.try_run(r#"{"end": "1s"}"#, options);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -9,7 +9,13 @@ const BUFFERS: u64 = 64;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
 ];
-const REASONS: [&str; 4] = ["no_receiver", "malformed", "lane_full", "over_budget"];
+const REASONS: [&str; 5] = [
+    "no_receiver",
+    "malformed",
+    "lane_full",
+    "over_budget",
+    "too_deep",
+];
 
 struct Run {
     clients: Vec<weir_peer::ClientReport>,
@@ -154,6 +160,34 @@ fn what_is_for_others_leaves_the_urgent_receiver_alone() {
         assert_eq!(ran.count(&["buffers"]), BUFFERS, "port {port}");
         let window = &ran.printed["windows"][0];
         assert_eq!(window["late_jobs"], 0, "port {port}");
+    }
+}
+
+/// Every 7 ms of a flood its receiver goes with frames waiting, or comes back, the limit is halved or
+/// doubled, and a budget is set or taken away.
+#[test]
+fn what_changes_in_the_midst_of_a_flood_loses_nothing() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    for options in [
+        "",
+        "limit-hz=20000",
+        "limit-hz=2000 limit=bursty work=60",
+        "gather-us=1 work=60",
+    ] {
+        let flood = r#""pattern": "poisson:40kHz", "frames": {"udp": 5000}"#;
+        let ran = run(&node, flood, PAGE, &format!("change-ms=7 {options}"));
+        assert_eq!(latencies(&ran.clients[0]).len(), 10, "{options}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{options}");
+        // The frames were the receiver's for half of the time, and nobody's for the other.
+        let of = |names: &[&str]| names.iter().map(|name| ran.of_receivers(name)).sum::<u64>();
+        let known = of(&["frames", "lane_full", "over_budget"]);
+        let nobodys = ran.count(&["handled"]) - known;
+        let own = ran.count(&["udp", "frames"]) + ran.count(&["udp", "lane_full"]);
+        assert!(own > 200 && nobodys > 200, "{options}: {own} {nobodys}");
+        let charged = ran.of_receivers("ticks") + ran.count(&["for_nobody"]);
+        assert_eq!(charged, ran.count(&["ticks"]), "{options}");
     }
 }
 

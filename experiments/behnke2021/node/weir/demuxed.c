@@ -2,6 +2,7 @@
 #include "demuxed.h"
 
 #include "lwip/netif.h"
+#include "lwip/prot/ip.h"
 
 #include "weir/freertos_lwip.h"
 #include "weir/work.h"
@@ -10,6 +11,7 @@
 #include "card.h"
 #include "host.h"
 #include "options.h"
+#include "servers.h"
 #include "stages.h"
 #include "tally.h"
 
@@ -23,6 +25,7 @@ enum { FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 static weir_freertos_frame_t frames[CLASSES][FRAMES];
 static weir_freertos_net_t net;
+static UBaseType_t udp_urgency;
 
 static void take_frame(BaseType_t *woken)
 {
@@ -149,10 +152,21 @@ void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t ur
     if (options.driver == DRIVER_DEMUX) {
         weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
+        if (receiver == STAGES_UDP) {
+            udp_urgency = urgency;
+        }
         if (options.budget != 0) {
             weir_freertos_set_budget(&net, receiver, options.budget);
         }
     }
+}
+
+void demuxed_change(bool is_other)
+{
+    weir_freertos_set_budget(&net, STAGES_MODBUS, is_other ? 1 : options.budget);
+    weir_freertos_error_t error = is_other ? weir_freertos_unbind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP)
+                                           : weir_freertos_bind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, udp_urgency);
+    configASSERT(error == WEIR_FREERTOS_OK);
 }
 
 void demuxed_refill(void)

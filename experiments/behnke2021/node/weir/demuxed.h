@@ -14,6 +14,10 @@ void demuxed_start(struct netif *netif);
 bool demuxed_wait_ends(void);
 bool demuxed_is_due(void);
 
+/* The first server of Modbus gets one frame in a millisecond and the UDP server's port has nobody, or
+ * all is as it was at the start. */
+void demuxed_change(bool is_other);
+
 /* Begins the next millisecond of all budgets. */
 void demuxed_refill(void);
 
