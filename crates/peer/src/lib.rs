@@ -9,8 +9,9 @@
 //! knows nothing of QEMU: it is told the time and the frames that the guest sends, and hands frames
 //! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
 //! [`Cable`] says how long a frame takes. [`Pins`] moves the lines of a guest's interrupt
-//! controller, [`Outputs`] notes the edges of its output pins, and [`Profile`] says which exception each of its instructions was executed in. Only
-//! the modules `qemu`, `processor`, `stores` and `plugin` speak to QEMU.
+//! controller, [`Outputs`] notes the edges of its output pins, and [`Profile`] says which exception
+//! each of its instructions was executed in. Only the modules `qemu`, `processor`, `stores` and
+//! `plugin` speak to QEMU.
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod block;

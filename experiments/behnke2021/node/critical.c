@@ -97,6 +97,7 @@ void critical_start(void)
         [TASK_UTILISATION] = run_utilisation,
         [TASK_TONE] = tone_run,
     };
-    BaseType_t made = xTaskCreate(runs[options.task], "critical", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options_task_urgency(), &task);
+    BaseType_t made =
+        xTaskCreate(runs[options.task], "critical", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options_task_urgency(), &task);
     configASSERT(made == pdPASS);
 }

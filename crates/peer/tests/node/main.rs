@@ -2,6 +2,7 @@
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
 mod real;
 mod stages;
+mod tone;
 
 use std::fs;
 use std::path::{Path, PathBuf};
