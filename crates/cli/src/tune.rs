@@ -86,7 +86,7 @@ to cost more than one percent more overhead;
 they are asked for. With --aim fewest-interrupts this comes before 2.
 
 Examples:
-  weir tune examples/ethernut-node/system.toml
+  weir tune examples/shared-timer/system.toml
   weir tune system.toml --timer-rate 110Hz --plot front.svg
   weir tune system.toml --write && weir check system.toml
 

@@ -8,7 +8,7 @@ use common::{Printed, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
-const EXAMPLES: [&str; 3] = ["motor-controller", "ethernut-node", "flight-controller"];
+const EXAMPLES: [&str; 3] = ["motor-controller", "shared-timer", "flight-controller"];
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -100,7 +100,7 @@ fn the_table_fits_and_has_no_colours_when_it_is_piped() {
 fn json_tells_names_and_effective_rates() {
     let folder = TempDir::new().unwrap();
     let arguments = ["--chip", "atmega128", "--json", "--output", "limits.h"];
-    let printed = generate(folder.path(), &example("ethernut-node"), &arguments);
+    let printed = generate(folder.path(), &example("shared-timer"), &arguments);
     assert_eq!(printed.code, Some(0), "{}", printed.err);
     let json: Value = serde_json::from_str(&printed.out).unwrap();
     assert_eq!(json["file"], "limits.h");
@@ -128,7 +128,7 @@ fn a_file_that_was_not_generated_is_only_replaced_by_force() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("weir_system.h");
     std::fs::write(&path, "int precious;\n").unwrap();
-    let refused = generate(folder.path(), &example("ethernut-node"), &FOR_THE_CHIP);
+    let refused = generate(folder.path(), &example("shared-timer"), &FOR_THE_CHIP);
     assert_eq!(refused.code, Some(2));
     assert!(
         refused.err.contains("Weir did not write it") && refused.err.contains("--force"),
@@ -137,7 +137,7 @@ fn a_file_that_was_not_generated_is_only_replaced_by_force() {
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "int precious;\n");
     let arguments = ["--chip", "atmega128", "--force"];
-    let forced = generate(folder.path(), &example("ethernut-node"), &arguments);
+    let forced = generate(folder.path(), &example("shared-timer"), &arguments);
     assert_eq!(forced.code, Some(0), "{}", forced.err);
     assert!(
         std::fs::read_to_string(&path)
@@ -175,7 +175,7 @@ fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
 #[test]
 fn bad_arguments_and_files_are_answered() {
     let folder = TempDir::new().unwrap();
-    let node = example("ethernut-node");
+    let node = example("shared-timer");
     let ask = |system: &Path, arguments: &[&str], message: &str| {
         let refused = generate(folder.path(), system, arguments);
         assert_eq!(refused.code, Some(2), "{arguments:?}: {}", refused.out);
@@ -198,7 +198,7 @@ fn bad_arguments_and_files_are_answered() {
         "it names a folder",
     );
     ask(Path::new("missing.toml"), &FOR_THE_CHIP, "missing.toml");
-    let broken = changed(&folder, "ethernut-node", "schema = 1", "schema = 2");
+    let broken = changed(&folder, "shared-timer", "schema = 1", "schema = 2");
     ask(&broken, &FOR_THE_CHIP, "schema");
     assert_eq!(files(folder.path()), ["system.toml"]);
 }
@@ -206,16 +206,11 @@ fn bad_arguments_and_files_are_answered() {
 #[test]
 fn limits_that_guarantee_nothing_are_generated_with_a_note() {
     let folder = TempDir::new().unwrap();
-    let node = example("ethernut-node");
+    let node = example("shared-timer");
     let quiet = generate(folder.path(), &node, &FOR_THE_CHIP);
     assert!(!quiet.err.contains("note:"), "{}", quiet.err);
     // More than the processor has.
-    let system = changed(
-        &folder,
-        "ethernut-node",
-        "wcet = \"6ms\"",
-        "wcet = \"19ms\"",
-    );
+    let system = changed(&folder, "shared-timer", "wcet = \"6ms\"", "wcet = \"19ms\"");
     let noted = generate(folder.path(), &system, &FOR_THE_CHIP);
     assert_eq!(noted.code, Some(0), "{}", noted.err);
     assert!(noted.err.contains("weir check"), "{}", noted.err);

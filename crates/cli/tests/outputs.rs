@@ -146,7 +146,7 @@ fn every_option_that_names_a_file_to_write_is_held_against_the_rule() {
 fn inputs() -> TempDir {
     let folder = TempDir::new().unwrap();
     for (name, example) in [
-        ("node.toml", "ethernut-node"),
+        ("node.toml", "shared-timer"),
         ("flight.toml", "flight-controller"),
         ("silicon.toml", "limit-in-silicon"),
     ] {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 const GATEWAY: &str = include_str!("data/gateway.toml");
-const EXAMPLES: [&str; 3] = ["ethernut-node", "flight-controller", "motor-controller"];
+const EXAMPLES: [&str; 3] = ["shared-timer", "flight-controller", "motor-controller"];
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}/system.toml"))
@@ -129,7 +129,7 @@ fn json_says_it_with_numbers() {
 fn no_task_takes_longer_than_check_says_as_long_as_its_assumptions_are_kept() {
     for (name, sources) in [
         (
-            "ethernut-node",
+            "shared-timer",
             &["first=4kHz", "second=4kHz", "third=1kHz"][..],
         ),
         ("flight-controller", &["ignition", "gyro", "radio", "gps"]),

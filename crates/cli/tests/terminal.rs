@@ -33,9 +33,9 @@ fn widest(lines: &[String]) -> usize {
 #[test]
 fn tables_and_sentences_are_as_wide_as_the_terminal() {
     for arguments in [
-        "check ethernut-node/system.toml",
+        "check shared-timer/system.toml",
         "check network-node/system.toml --all",
-        "tune ethernut-node/system.toml",
+        "tune shared-timer/system.toml",
         "simulate motor-controller/system.toml --duration 10ms",
         "generate limit-in-silicon/system.toml --rtl --output /nowhere/at/all",
     ] {
@@ -50,7 +50,7 @@ fn tables_and_sentences_are_as_wide_as_the_terminal() {
         // In a wide one, tables stop where they are complete, and sentences at 100 columns.
         assert!(widest(&lines(arguments, 200, "")) <= 130, "{arguments}");
     }
-    let columns = lines("check ethernut-node/system.toml", 200, "COLUMNS=60");
+    let columns = lines("check shared-timer/system.toml", 200, "COLUMNS=60");
     assert_eq!(widest(&columns), 60);
 }
 

@@ -198,7 +198,7 @@ fn at_110_hz_the_bursts_are_those_of_the_paper() {
 
 #[test]
 fn the_papers_limits_are_shown_beside_the_chosen_ones() {
-    let found = json(&tune(&example("ethernut-node"), &["--json"]));
+    let found = json(&tune(&example("shared-timer"), &["--json"]));
     let (ours, theirs) = (&found["measure"], &found["before"]);
     for key in ["timer_rate_hz", "over_admission", "overhead"] {
         assert!(
@@ -225,7 +225,7 @@ fn a_shorter_delay_costs_more_interrupts() {
 fn the_default_is_a_knee_and_not_the_corner() {
     let at = |arguments: &[&str]| {
         let found = json(&tune(
-            &example("ethernut-node"),
+            &example("shared-timer"),
             &[&["--json"], arguments].concat(),
         ));
         let measure = &found["measure"];

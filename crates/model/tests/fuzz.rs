@@ -235,7 +235,7 @@ fn judge(text: &str) -> bool {
 }
 
 fn good_files() -> Vec<String> {
-    let mut files: Vec<String> = ["motor-controller", "ethernut-node", "flight-controller"]
+    let mut files: Vec<String> = ["motor-controller", "shared-timer", "flight-controller"]
         .into_iter()
         .map(|name| std::fs::read_to_string(example_path(name)).unwrap())
         .collect();

@@ -18,8 +18,8 @@ const fn in_ticks(ticks: u64, tick: u64) -> Interval {
 }
 
 #[test]
-fn the_papers_node_shares_one_timer() {
-    let system = example("ethernut-node");
+fn the_papers_three_sources_share_one_timer() {
+    let system = example("shared-timer");
     assert_eq!(system.cpu.clock_hz, 4_000_000);
     assert_eq!(system.cpu.nesting, Nesting::Flat);
     let timer = &system.timers[0];
@@ -147,12 +147,12 @@ fn what_saves_registers_costs_interrupts_without_body_too() {
     );
     assert_eq!(eager.request_refused, 0);
     // A shared timer's interrupt holds no handler.
-    let node = example("ethernut-node");
+    let shared = example("shared-timer");
     let board = parsed(
         "schema = 1\n[cpu]\nboard = \"atmega128\"\n[[timer]]\nname = \"slow\"\nchannel = \"TIMER1A\"\nrate = \"110Hz\"\n\
         [[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"9 cycles\"\nlimit = { policy = \"bursty\", timer = \"slow\" }\n",
     );
-    assert_eq!(node.sources[0].limit.costs, board.sources[0].limit.costs);
+    assert_eq!(shared.sources[0].limit.costs, board.sources[0].limit.costs);
 }
 
 #[test]

@@ -258,6 +258,14 @@ mod tests {
                 r#"{"end": "1s", "measure": {"watch": [{"name": "a", "address": 0, "bytes": 3}]}}"#,
                 "`a` has 3 bytes",
             ),
+            (
+                r#"{"end": "1s", "outputs": [{"name": "led", "address": 8, "bit": 32}]}"#,
+                "`led` is bit 32",
+            ),
+            (
+                r#"{"end": "1s", "outputs": [{"name": "led", "address": 9, "bit": 0}]}"#,
+                "the word at 0x9",
+            ),
         ] {
             let message = Plan::parse(text).unwrap_err().to_string();
             assert!(message.contains(reason), "{text}: {message}");

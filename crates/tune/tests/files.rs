@@ -168,7 +168,7 @@ fn comments_beside_what_changes_stay() {
 #[test]
 fn the_examples_are_tuned_and_stay_so() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    for name in ["ethernut-node", "flight-controller", "motor-controller"] {
+    for name in ["shared-timer", "flight-controller", "motor-controller"] {
         let text = std::fs::read_to_string(examples.join(name).join("system.toml")).unwrap();
         let outcome = tuned(&text);
         assert_eq!(comments(&outcome.text), comments(&text), "{}", outcome.text);

@@ -6,7 +6,7 @@
 #include "host.h"
 
 static const struct layout layouts[] = {
-    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 10, 4}}, /* ESP32 */
+    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 11, 4}}, /* ESP32 */
     {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7, .modbus = {8, 7, 5, 4}},         /* P0 */
 };
 

@@ -4,6 +4,7 @@ mod generated;
 mod ram;
 mod real;
 mod stages;
+mod tone;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Node, failures, latencies};
 
 /// The buffers of all classes.
-const BUFFERS: u64 = 56;
+const BUFFERS: u64 = 64;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
 ];

@@ -19,8 +19,8 @@
 enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 
 /* A class for ports that nobody has, one for fragments, one for what has no port, and one for each
- * server. lwIP keeps fragments until the others come: they have no buffers of ARP's. */
-enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS };
+ * urgency of a server. lwIP keeps fragments until the others come: they have no buffers of ARP's. */
+enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS + 1 };
 enum { FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 static weir_freertos_frame_t frames[CLASSES][FRAMES];
@@ -104,20 +104,34 @@ bool demuxed_is_due(void)
     return net.card.state.phase == WEIR_MODERATE_RAISED;
 }
 
+static bool has_server(UBaseType_t urgency)
+{
+    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
+        if (options.layout->modbus[server] == urgency) {
+            return true;
+        }
+    }
+    return options.layout->servers == urgency;
+}
+
 void demuxed_start(struct netif *netif)
 {
     static weir_freertos_class_t classes[CLASSES];
-    UBaseType_t urgencies[CLASSES] = {
+    static const UBaseType_t without_server[SERVERS] = {
         [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
-    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
-        urgencies[CLASSES - 1 - server] = options.layout->modbus[server];
+    uint8_t count = 0;
+    for (; count < SERVERS; count++) {
+        classes[count] = (weir_freertos_class_t) {without_server[count], frames[count], FRAMES};
     }
-    for (uint32_t which = 0; which < CLASSES; which++) {
-        classes[which] = (weir_freertos_class_t) {urgencies[which], frames[which], FRAMES};
+    for (UBaseType_t urgency = STAGES_COMMON_URGENCY + 1; urgency < configMAX_PRIORITIES; urgency++) {
+        if (has_server(urgency)) {
+            classes[count] = (weir_freertos_class_t) {urgency, frames[count], FRAMES};
+            count++;
+        }
     }
     weir_freertos_config_t config = {
         .classes = classes,
-        .count = CLASSES,
+        .count = count,
         .common = COMMON,
         .orphans = ORPHANS,
         .fragments = PIECES,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What `weir check` says of a variant of the node.
 //!
-//! The node's system file is a template ([`Node::template`]): its costs are formulas over those that
-//! were measured, and what differs between variants are names to which each variant gives a formula.
+//! The node's system file is a template ([`Node::template`]): its costs are formulas over those
+//! that were measured, and what differs between variants are names to which each variant gives a
+//! formula.
 use weir_analysis::check::Verdict;
 use weir_analysis::{analyse, check};
 use weir_model::{LoadError, parse};
