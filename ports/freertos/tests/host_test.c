@@ -180,7 +180,8 @@ static void counters_and_the_clock_wrap(void)
     }
     CHECK(house.net.dropped[WEIR_FREERTOS_NO_RECEIVER] == 12u - 3u && house.net.receivers[0].lane_full == 9u - 2u);
     settle();
-    /* Each frame was charged what it took: an interrupt of 150 or 100, the end of one before it, 900 of the stack. */
+    /* Each frame was charged what it took: an interrupt of 150 or 100, the end of the one before
+     * it, and 900 of the stack. */
     CHECK(house.net.receivers[0].account.cycles < 12u * 1200u);
     house_end();
 }

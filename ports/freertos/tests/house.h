@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. What becomes
- * of every frame is known from core's parser and a list of the bindings; the test stops where the
- * port says something else, where a buffer is lost, or where a counter does not add up.
+ * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. What
+ * becomes of every frame is known from core's parser and a list of the bindings; the test stops
+ * where the port says something else, where a buffer is lost, or where a counter does not add up.
  */
 #ifndef WEIR_FREERTOS_TESTS_HOUSE_H
 #define WEIR_FREERTOS_TESTS_HOUSE_H
