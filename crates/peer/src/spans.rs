@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many instructions of its own a thread or a handler of an exception needs from one place of the
-//! code to another. What interrupts it and what others do is not counted.
+//! How many instructions of its own a thread or a handler of an exception needs from one place of
+//! the code to another. What interrupts it and what others do is not counted.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -9,8 +9,8 @@ use crate::masking::Context;
 use crate::profile::Processor;
 use crate::report::SpanReport;
 
-/// A span: what a thread, or a handler in one activation, executes from one place to another. Places are addresses at which a block
-/// of instructions begins: those of functions.
+/// A span: what a thread, or a handler in one activation, executes from one place to another.
+/// Places are addresses at which a block of instructions begins: those of functions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpanPlan {
@@ -54,8 +54,8 @@ impl Spans {
         }
     }
 
-    /// A thread or a handler, which has executed `own` instructions, is at the address `pc`, where a
-    /// block begins.
+    /// A thread or a handler, which has executed `own` instructions, is at the address `pc`, where
+    /// a block begins.
     pub fn look(&mut self, pc: u32, context: Context, own: u64, processor: &impl Processor) {
         let (plans, reports) = (&self.plans, &mut self.reports);
         self.open.retain(|open| {

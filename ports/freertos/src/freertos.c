@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tables have whole buckets here, so that no way of a bucket needs a mask: the ones that are put into
- * the table's are there already, and the compiler knows it. */
+/* Tables have whole buckets here, so that no way of a bucket needs a mask: the ones that are put
+ * into the table's are there already, and the compiler knows it. */
 #define WEIR_DEMUX_MASK(table) ((uint16_t) ((table)->mask | (WEIR_DEMUX_WAYS - 1u)))
 
 #include "weir/freertos.h"

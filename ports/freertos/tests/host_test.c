@@ -180,7 +180,8 @@ static void counters_and_the_clock_wrap(void)
     }
     CHECK(house.net.dropped[WEIR_FREERTOS_NO_RECEIVER] == 12u - 3u && house.net.receivers[0].lane_full == 9u - 2u);
     settle();
-    /* Each frame was charged what it took: an interrupt of 150 or 100, the end of one before it, 900 of the stack. */
+    /* Each frame was charged what it took: an interrupt of 150 or 100, the end of the one before
+     * it, and 900 of the stack. */
     CHECK(house.net.receivers[0].account.cycles < 12u * 1200u);
     house_end();
 }
@@ -225,8 +226,8 @@ static void what_cannot_be_started_leaves_nothing_behind(void)
     } changes[] = {{1, 1, true, 1}, {3, configMAX_PRIORITIES, true, 1}, {2, 3, false, 1}, {2, 3, true, 0}};
     for (uint32_t at = 0; at < sizeof changes / sizeof changes[0]; at++) {
         weir_freertos_config_t config = house_config();
-        house.classes[changes[at].which] = (weir_freertos_class_t) {
-            changes[at].urgency, changes[at].has_frames ? house.frames[0] : NULL, changes[at].count};
+        house.classes[changes[at].which] =
+            (weir_freertos_class_t) {changes[at].urgency, changes[at].has_frames ? house.frames[0] : NULL, changes[at].count};
         CHECK(weir_freertos_start(&house.net, &config) == WEIR_FREERTOS_BAD_CLASSES);
         CHECK(fake.blocks == 0);
     }

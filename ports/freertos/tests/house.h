@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. What becomes
- * of every frame is known from core's parser and a list of the bindings; the test stops where the
- * port says something else, where a buffer is lost, or where a counter does not add up.
+ * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. What
+ * becomes of every frame is known from core's parser and a list of the bindings; the test stops
+ * where the port says something else, where a buffer is lost, or where a counter does not add up.
  */
 #ifndef WEIR_FREERTOS_TESTS_HOUSE_H
 #define WEIR_FREERTOS_TESTS_HOUSE_H
@@ -329,7 +329,8 @@ static void house_check(void)
 /* Frames of every kind, from which events and tests make their own. */
 #define ADDRESSES 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2
 #define V4(length, fragment, protocol) 0x45, 0, 0, length, 0, 0, fragment, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2
-#define V6(length, next) 0x60, 0, 0, 0, 0, length, next, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2
+#define V6(length, next)                                                                                                                   \
+    0x60, 0, 0, 0, 0, length, next, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2
 #define UDP(port) 0x30, 0x39, 0, port, 0, 8, 0, 0
 #define TCP(port) 0x30, 0x39, 0, port, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 1, 0, 0, 0, 0, 0
 #define PADDING 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
@@ -343,10 +344,10 @@ static const struct house_kind {
     {62, {ADDRESSES, 0x86, 0xdd, V6(8, 17), UDP(7)}},
     {66, {ADDRESSES, 0x81, 0, 0x60, 5, 0x86, 0xdd, V6(8, 17), UDP(7)}}, /* its port is beyond the first 60 bytes */
     {74, {ADDRESSES, 0x86, 0xdd, V6(28, 0), 6, 0, 1, 4, 0, 0, 0, 0, TCP(80)}},
-    {60, {ADDRESSES, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, PADDING}},           /* ARP */
-    {60, {ADDRESSES, 8, 0, V4(28, 0, 1), 8, 0, 0, 0, 0, 0, 0, 0}},      /* ICMP */
-    {60, {ADDRESSES, 8, 0, V4(28, 0x20, 17), UDP(7), PADDING}},         /* the first of several fragments */
-    {60, {ADDRESSES, 8, 0, V4(28, 0x01, 17), UDP(7), PADDING}},         /* a later one */
+    {60, {ADDRESSES, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, PADDING}},      /* ARP */
+    {60, {ADDRESSES, 8, 0, V4(28, 0, 1), 8, 0, 0, 0, 0, 0, 0, 0}}, /* ICMP */
+    {60, {ADDRESSES, 8, 0, V4(28, 0x20, 17), UDP(7), PADDING}},    /* the first of several fragments */
+    {60, {ADDRESSES, 8, 0, V4(28, 0x01, 17), UDP(7), PADDING}},    /* a later one */
     {96, {ADDRESSES, 8, 0, 0x4f, 0, 0, 82, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, PADDING, PADDING, 0, 0, 0, 0, UDP(7)}},
 };
 

@@ -163,8 +163,8 @@ fn what_is_for_others_leaves_the_urgent_receiver_alone() {
     }
 }
 
-/// Every 7 ms of a flood its receiver goes with frames waiting, or comes back, the limit is halved or
-/// doubled, and a budget is set or taken away.
+/// Every 7 ms of a flood its receiver goes with frames waiting, or comes back, the limit is halved
+/// or doubled, and a budget is set or taken away.
 #[test]
 fn what_changes_in_the_midst_of_a_flood_loses_nothing() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {

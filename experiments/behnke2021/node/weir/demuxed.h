@@ -14,8 +14,8 @@ void demuxed_start(struct netif *netif);
 bool demuxed_wait_ends(void);
 bool demuxed_is_due(void);
 
-/* The first server of Modbus gets one frame in a millisecond and the UDP server's port has nobody, or
- * all is as it was at the start. */
+/* The first server of Modbus gets one frame in a millisecond and the UDP server's port has nobody,
+ * or all is as it was at the start. */
 void demuxed_change(bool is_other);
 
 /* Begins the next millisecond of all budgets. */

@@ -93,8 +93,8 @@ static weir_limit_config_t limit_of(uint32_t hz)
     };
 }
 
-/* change-ms: whatever comes meanwhile, the limit is halved, a budget is set and a receiver goes, and
- * then all is as it was. */
+/* change-ms: whatever comes meanwhile, the limit is halved, a budget is set and a receiver goes,
+ * and then all is as it was. */
 static void change(void *unused)
 {
     (void) unused;

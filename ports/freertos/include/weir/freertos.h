@@ -72,7 +72,8 @@ typedef enum {
     WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
     WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver has had as many as it may have */
-    WEIR_FREERTOS_TOO_DEEP = 4,    /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
+    WEIR_FREERTOS_TOO_DEEP =
+        4, /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
     WEIR_FREERTOS_REASONS = 5
 } weir_freertos_reason_t;
 
