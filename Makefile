@@ -38,8 +38,9 @@ test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's ow
 	cargo fmt --all --check
 	$(ALONE) scripts/lint-rust.sh
 
-test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer
+test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer; ports/freertos on the host
 	$(MAKE) -C core -j"$$(nproc)" -Otarget test
+	$(MAKE) -C ports/freertos test
 
 test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots
 	$(CARGO_TEST) $(HOST)

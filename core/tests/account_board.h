@@ -23,6 +23,8 @@ typedef struct {
     weir_account_t account;
     weir_account_device_t devices[HOUSE_DEVICES];
     weir_account_process_t processes[HOUSE_PROCESSES];
+    weir_account_total_t device;                          /* of both */
+    weir_account_total_t receivers[HOUSE_PROCESSES + 1u]; /* and nobody */
     wide_t owed[HOUSE_PROCESSES];
     wide_t received[HOUSE_PROCESSES];
     wide_t hosted[HOUSE_PROCESSES];
@@ -55,6 +57,7 @@ static void cpu_handled(cpu_t *c, unsigned d, unsigned p, weir_cycles_t cost)
 {
     bool orphan = p >= HOUSE_PROCESSES;
     weir_account_handled(&c->account, &c->devices[d], orphan ? NULL : &c->processes[p], cost);
+    weir_account_count(&c->device, &c->receivers[orphan ? HOUSE_PROCESSES : p], cost);
     wide_t bounded = house_saturated(cost);
     c->all += bounded;
     c->handled = house_saturated(c->handled + bounded);
@@ -121,6 +124,13 @@ static void cpu_check(const cpu_t *c)
     for (unsigned d = 0; d < HOUSE_DEVICES; d++) {
         devices += c->devices[d].cycles;
     }
+    weir_account_total_t sum = {0, 0};
+    for (unsigned p = 0; p <= HOUSE_PROCESSES; p++) {
+        sum.cycles = (weir_cycles_t) (sum.cycles + c->receivers[p].cycles);
+        sum.packets += c->receivers[p].packets;
+    }
+    CHECK(sum.cycles == c->device.cycles && sum.packets == c->device.packets); /* ACCOUNT-TOTAL-1 */
+    CHECK(sum.packets == c->devices[0].handled + c->devices[1].handled);
     CHECK((weir_cycles_t) devices == (weir_cycles_t) c->all);
     CHECK(c->account.handled == (weir_cycles_t) c->handled && c->account.orphans == (weir_cycles_t) c->orphans);
     CHECK(c->account.idle == (weir_cycles_t) c->idle);

@@ -118,6 +118,28 @@ typedef struct {
     uint32_t handled_before;     /**< counted: `handled` at the last tick; the difference is m(t) */
 } weir_account_device_t;
 
+/**
+ * What was handled for one receiver, or by one device, where nobody is charged ticks: a port whose
+ * clock tells at once who pays corrects nothing later. Starts with all zero, and wraps.
+ */
+typedef struct {
+    weir_cycles_t cycles;
+    uint32_t packets;
+} weir_account_total_t;
+
+/**
+ * A packet of a device was handled for a receiver, or for nobody, who has a total like others, at
+ * this cost. The totals of all receivers and of nobody together are the device's
+ * (ACCOUNT-TOTAL-1).
+ */
+WEIR_INLINE void weir_account_count(weir_account_total_t *device, weir_account_total_t *receiver, weir_cycles_t cost)
+{
+    device->cycles = (weir_cycles_t) (device->cycles + cost);
+    device->packets++;
+    receiver->cycles = (weir_cycles_t) (receiver->cycles + cost);
+    receiver->packets++;
+}
+
 /* ------------------------------------------------------------------------------------ balances */
 
 /** Returns balance + more, saturated; `more` is at most WEIR_BALANCE_MOST. */

@@ -143,27 +143,34 @@ typedef struct {
 /* ----------------------------------------------------------------------- lookup: constant time */
 
 /*
- * The number of a bucket before it is masked. Sockets of one kind and protocol differ in 16 bits,
- * and each step here keeps them different; every bit of the port reaches every bit of the number,
- * since ports are often a fixed distance apart.
+ * Each step is reversible, so that different sockets have different hashes; every bit of the port
+ * reaches the upper bits, since ports are often a fixed distance apart. The factor is 2^32 over the
+ * golden ratio.
  */
-WEIR_INLINE uint16_t weir_demux_hash(weir_demux_key_t key)
+WEIR_INLINE uint32_t weir_demux_hash(weir_demux_key_t key)
 {
-    uint16_t mixed = (uint16_t) ((uint16_t) key ^ (uint16_t) ((uint32_t) (key >> 16) * 0x2d35u));
-    mixed = (uint16_t) (mixed ^ (mixed >> 8));
-    mixed = (uint16_t) ((uint32_t) mixed * 0x88b5u);
-    mixed = (uint16_t) (mixed ^ (mixed >> 7));
-    mixed = (uint16_t) ((uint32_t) mixed * 0xdb2du);
-    return (uint16_t) (mixed ^ (mixed >> 9));
+    uint32_t mixed = (uint32_t) (key * 0x9e3779b1u);
+    mixed ^= mixed >> 15;
+    return (uint32_t) (mixed * 0x9e3779b1u);
 }
 
 /*
- * The difference between the numbers of a key's two buckets: odd, so that they are never the same
- * bucket.
+ * The number of one of a socket's two buckets before it is masked. The two differ in an odd number,
+ * so that they are never of the same bucket.
  */
-WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
+WEIR_INLINE uint16_t weir_demux_bucket(uint32_t hash, bool second)
 {
-    return (uint16_t) (((uint16_t) ((uint32_t) hash * 0xc2b3u) >> 3) | 1u);
+    uint16_t bucket = (uint16_t) (hash >> 16);
+    return second ? (uint16_t) (bucket ^ ((hash >> 24) | 1u)) : bucket;
+}
+
+/*
+ * The slot of a bucket's way, 0 to WEIR_DEMUX_WAYS - 1; at most `mask`. The two are masked apart:
+ * where the mask is known to be of whole buckets, the way is a constant.
+ */
+WEIR_INLINE uint32_t weir_demux_way(uint16_t bucket, uint16_t mask, uint8_t way)
+{
+    return (((uint32_t) bucket * WEIR_DEMUX_WAYS) & mask) + (way & mask);
 }
 
 /**
@@ -171,11 +178,8 @@ WEIR_INLINE uint16_t weir_demux_other(uint16_t hash)
  */
 WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8_t probe)
 {
-    uint16_t bucket = weir_demux_hash(key);
-    if (probe >= WEIR_DEMUX_WAYS) {
-        bucket = (uint16_t) (bucket ^ weir_demux_other(bucket));
-    }
-    return (uint16_t) (((uint16_t) (bucket * WEIR_DEMUX_WAYS) | (probe & (WEIR_DEMUX_WAYS - 1u))) & mask);
+    uint16_t bucket = weir_demux_bucket(weir_demux_hash(key), probe >= WEIR_DEMUX_WAYS);
+    return (uint16_t) weir_demux_way(bucket, mask, probe & (WEIR_DEMUX_WAYS - 1u));
 }
 
 /**
@@ -184,14 +188,16 @@ WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8
  */
 WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
 {
-    uint16_t at = 0;
+    uint32_t hash = weir_demux_hash(key);
+    uint32_t at = 0;
     for (uint8_t probe = 0; probe < WEIR_DEMUX_PROBES; probe++) {
-        at = weir_demux_probe(key, mask, probe);
+        uint16_t bucket = weir_demux_bucket(hash, probe >= WEIR_DEMUX_WAYS);
+        at = weir_demux_way(bucket, mask, probe & (WEIR_DEMUX_WAYS - 1u));
         if (slots[at].key == key) {
             break;
         }
     }
-    return at;
+    return (uint16_t) at;
 }
 
 /** The receiver of a packet for `key`. Constant time (DEMUX-LOOKUP-1). */

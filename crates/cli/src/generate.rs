@@ -2,13 +2,14 @@
 //! `weir generate`: writes the code, or the silicon, that keeps a system's limits.
 mod silicon;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{ChipPlan, MARKER, PlannedSource, chip, chips, header};
+use weir_generate::{ChipPlan, MARKER, PlannedSource, RtosPlan, chip, chips, header, receivers};
 use weir_model::System;
 use weir_report::terminal::{Outcome, is_coloured, print, print_answer, wrapped};
 use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, rate, time, write_all};
@@ -27,14 +28,19 @@ pub(crate) struct Args {
     #[arg(long, value_parser = PossibleValuesParser::new(chips()), required_unless_present = "rtl", conflicts_with = "rtl")]
     chip: Option<String>,
 
+    /// The operating system whose tasks receive the frames of a network card: also write a C file
+    /// with their ports, urgencies, buffers and budgets
+    #[arg(long, value_parser = ["freertos"], requires = "chip", conflicts_with = "rtl")]
+    rtos: Option<String>,
+
     /// Write an instance of the limiter in silicon for the limits in hardware, and its driver's
     /// header
     #[arg(long)]
     rtl: bool,
 
-    /// Where to write the header, weir_system.h by default; `-` for the standard output. With --rtl
-    /// the folder for NAME_limits.sv and NAME_limits.h, by default this one; it is made if it is
-    /// missing
+    /// Where to write the header, weir_system.h by default; `-` for the standard output. With
+    /// --rtos the C file is beside it, with `.c` for `.h`. With --rtl the folder for NAME_limits.sv
+    /// and NAME_limits.h, by default this one; it is made if it is missing
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -51,6 +57,7 @@ const AFTER: &str = "\
 Examples:
   weir generate examples/motor-controller/system.toml --chip atmega128
   weir generate examples/valve-controller/system.toml --chip cortex-m3
+  weir generate examples/rtos-node/system.toml --chip cortex-m3 --rtos freertos
   weir generate system.toml --chip atmega128 --output include/limits.h
   weir generate system.toml --chip atmega128 --output - | less
   weir generate system.toml --rtl -o build/rtl
@@ -68,6 +75,9 @@ const DIGITS: u8 = 4;
 struct Json<'a> {
     /// Path of the header.
     file: String,
+    /// Path of the C file with the receivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receivers_file: Option<String>,
     #[serde(flatten)]
     plan: &'a ChipPlan<'a>,
 }
@@ -101,19 +111,41 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
             "--json and the header cannot both go to the standard output"
         ));
     }
+    if arguments.rtos.is_some() && path.extension() != Some(OsStr::new("h")) {
+        return Err(miette!(
+            help = "name a file that ends with `.h` by --output",
+            "--rtos writes a header and a C file beside it, and `{}` is no header",
+            path.display()
+        ));
+    }
     let system = weir_model::load(&arguments.system)?;
     compiler::warn_of_another(&system);
-    let plan = ChipPlan::new(&system, chip(name)?)?;
+    let plan = match arguments.rtos {
+        Some(_) => ChipPlan::with_freertos(&system, chip(name)?)?,
+        None => ChipPlan::new(&system, chip(name)?)?,
+    };
     // Only the name of the file: its folder differs between machines.
     let file = arguments.system.file_name().unwrap_or_default();
-    let text = header(&plan, &file.to_string_lossy());
+    let file = file.to_string_lossy();
+    let text = header(&plan, &file);
     if to_stdout {
         print(text.trim_end())?;
     } else {
-        let place = outputs(arguments).file(path, FileMark::FirstLine(MARKER))?;
-        write_all([(place, text.as_bytes())]).into_diagnostic()?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let beside = path.with_extension("c");
+        let receivers = receivers(&plan, &name, &file);
+        let mut outputs = outputs(arguments);
+        let mut written = vec![(path, &text)];
+        written.extend(receivers.iter().map(|text| (beside.as_path(), text)));
+        let mut places = Vec::new();
+        for (path, text) in written {
+            let place = outputs.file(path, FileMark::FirstLine(MARKER))?;
+            places.push((place, text.as_bytes()));
+        }
+        write_all(places).into_diagnostic()?;
         let json = Json {
             file: path.display().to_string(),
+            receivers_file: receivers.map(|_| beside.display().to_string()),
             plan: &plan,
         };
         print_answer(&json, arguments.json, || summary(&plan, path))?;
@@ -152,6 +184,42 @@ fn summary(plan: &ChipPlan<'_>, file: &Path) -> String {
         rate(as_f64(plan.clock_hz), DIGITS),
         plan.flavour.name(),
         plan.port.folder(),
+    );
+    let text = format!("{}\n\n{}", wrapped(&title, "", "  "), grid.text());
+    match &plan.freertos {
+        Some(freertos) => format!("{text}\n\n{}", summary_of_receivers(freertos, file)),
+        None => text,
+    }
+}
+
+fn summary_of_receivers(plan: &RtosPlan<'_>, header: &Path) -> String {
+    let columns = [
+        ("receiver", Align::Left),
+        ("urgency", Align::Right),
+        ("ports", Align::Left),
+        ("frames in a tick", Align::Right),
+    ];
+    let mut grid = Grid::new(&columns, is_coloured());
+    for (number, receiver) in plan.receivers.iter().enumerate() {
+        let of = plan.bindings.iter().filter(|of| of.receiver == number);
+        let row = [
+            receiver.name.to_owned(),
+            receiver.urgency.to_string(),
+            of.map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            receiver
+                .budget
+                .map_or_else(|| "all".to_owned(), |frames| frames.to_string()),
+        ];
+        grid.row(row.map(|cell| (cell, Emphasis::Plain)));
+    }
+    let title = format!(
+        "{} has the receivers of `{}` on FreeRTOS, whose workers have {} buffers.",
+        header.with_extension("c").display(),
+        plan.card,
+        plan.classes
+            .iter()
+            .map(|class| u64::from(class.frames))
+            .sum::<u64>()
     );
     format!("{}\n\n{}", wrapped(&title, "", "  "), grid.text())
 }

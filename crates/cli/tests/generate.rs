@@ -215,3 +215,70 @@ fn limits_that_guarantee_nothing_are_generated_with_a_note() {
     assert_eq!(noted.code, Some(0), "{}", noted.err);
     assert!(noted.err.contains("weir check"), "{}", noted.err);
 }
+
+#[test]
+fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
+    let folder = TempDir::new().unwrap();
+    let node = example("rtos-node");
+    let on_freertos = ["--chip", "cortex-m3", "--rtos", "freertos"];
+    let made = generate(folder.path(), &node, &on_freertos);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert_eq!(made.err, "");
+    assert!(
+        made.out.contains("weir_system.c has the receivers of"),
+        "{}",
+        made.out
+    );
+    assert_eq!(files(folder.path()), ["weir_system.c", "weir_system.h"]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let texts = [read("weir_system.h"), read("weir_system.c")];
+
+    // The same again, with what it has decided as JSON.
+    let json = generate(
+        folder.path(),
+        &node,
+        &[&on_freertos[..], &["--json"]].concat(),
+    );
+    let json: Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["receivers_file"], "weir_system.c");
+    assert_eq!(json["freertos"]["receivers"][1]["budget"], 4);
+    assert_eq!(texts, [read("weir_system.h"), read("weir_system.c")]);
+
+    // A file that Weir did not write is left alone, and then neither is written.
+    std::fs::write(folder.path().join("weir_system.c"), "mine").unwrap();
+    std::fs::remove_file(folder.path().join("weir_system.h")).unwrap();
+    let refused = generate(folder.path(), &node, &on_freertos);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("weir_system.c"), "{}", refused.err);
+    assert_eq!(files(folder.path()), ["weir_system.c"]);
+
+    for (arguments, message) in [
+        (&["--output", "-"][..], "a header and a C file beside it"),
+        (&["--output", "limits.c"], "a file that ends with `.h`"),
+    ] {
+        let refused = generate(
+            folder.path(),
+            &node,
+            &[&on_freertos[..], arguments].concat(),
+        );
+        assert_eq!(refused.code, Some(2), "{arguments:?}");
+        assert!(refused.err.contains(message), "{}", refused.err);
+    }
+    for (arguments, message) in [
+        (&["--rtos", "freertos"][..], "--chip"),
+        (&["--chip", "cortex-m3", "--rtos", "zephyr"], "freertos"),
+        (&["--rtl", "--rtos", "freertos"], "cannot be used"),
+    ] {
+        let refused = generate(folder.path(), &node, arguments);
+        assert_eq!(refused.code, Some(2), "{arguments:?}");
+        assert!(refused.err.contains(message), "{}", refused.err);
+    }
+    let system = changed(&folder, "rtos-node", "port = 514", "port = 5000");
+    let refused = generate(folder.path(), &system, &on_freertos);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("another receiver has"),
+        "{}",
+        refused.err
+    );
+}

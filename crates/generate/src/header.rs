@@ -11,6 +11,7 @@ use weir_report::{rate, time};
 use crate::MARKER;
 use crate::c_text::{c_string, comment, definition};
 use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
+use crate::rtos_text;
 use weir_target::Port;
 
 /// The schema of the system files that Weir reads.
@@ -105,16 +106,24 @@ fn write_header(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Resul
     }
     (port.shared)(out, plan)?;
     (port.start)(out, plan)?;
+    if let Some(freertos) = &plan.freertos {
+        rtos_text::declarations(out, freertos)?;
+    }
     writeln!(out, "#endif")
 }
 
-fn preamble(out: &mut String, plan: &ChipPlan<'_>, port: &PortText, file: &str) -> fmt::Result {
+/// The first line of a generated file.
+pub(crate) fn mark(out: &mut String, file: &str) -> fmt::Result {
     writeln!(
         out,
         "/* {MARKER} {} from {}: change that file instead. */",
         env!("CARGO_PKG_VERSION"),
         comment(file)
-    )?;
+    )
+}
+
+fn preamble(out: &mut String, plan: &ChipPlan<'_>, port: &PortText, file: &str) -> fmt::Result {
+    mark(out, file)?;
     writeln!(out, "/**")?;
     writeln!(
         out,
@@ -128,6 +137,9 @@ fn preamble(out: &mut String, plan: &ChipPlan<'_>, port: &PortText, file: &str) 
     writeln!(out, " * {}", comment(plan.sha256))?;
     writeln!(out, " *")?;
     (port.usage)(out, plan)?;
+    if let Some(freertos) = &plan.freertos {
+        rtos_text::usage(out, freertos)?;
+    }
     writeln!(out, " *")?;
     writeln!(
         out,

@@ -2,8 +2,10 @@
 //! Turns a system into the code that keeps its limits.
 //!
 //! [`ChipPlan::new`] decides what a chip is told, or refuses with every reason it finds. [`header`]
-//! writes the plan as one C header for the chip's port. [`SiliconPlan`] does the same for limits in
-//! hardware: an instance of rtl/limit, and the C header of its driver.
+//! writes the plan as one C header for the chip's port; [`ChipPlan::with_freertos`] adds the
+//! receivers of frames to it, and [`receivers`] writes the C file that belongs to them.
+//! [`SiliconPlan`] does the same for limits in hardware: an instance of rtl/limit, and the C header
+//! of its driver.
 //!
 //! The same system always gives the same bytes: they depend on no date, path or machine.
 mod c_text;
@@ -15,6 +17,8 @@ mod plan;
 mod planner;
 mod port;
 mod refusal;
+mod rtos;
+mod rtos_text;
 mod silicon;
 
 pub use chip::{UnknownChip, chip, chips};
@@ -22,6 +26,8 @@ pub use header::header;
 pub use identifier::{IdentifierError, c_identifier};
 pub use plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
 pub use refusal::{Refusal, RefusalReason};
+pub use rtos::{PlannedClass, PlannedReceiver, PortBinding, RtosPlan};
+pub use rtos_text::receivers;
 pub use silicon::{SiliconPlan, SiliconSource, silicon_header, silicon_module};
 pub use weir_target::{Board, Flavour};
 

@@ -8,6 +8,8 @@ use weir_model::{Policy, Source, Timing};
 
 use weir_target::{Flavour, Port};
 
+use crate::rtos::RtosPlan;
+
 /// What a chip is told about a system. All of it can be compiled.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChipPlan<'a> {
@@ -30,6 +32,9 @@ pub struct ChipPlan<'a> {
     pub timers: Vec<PlannedTimer<'a>>,
     /// The timer that several sources share.
     pub shared_timer: Option<SharedTimer<'a>>,
+    /// The receivers of frames, on FreeRTOS; none: the code is for no operating system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freertos: Option<RtosPlan<'a>>,
 }
 
 /// One source.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
-use weir_target::{Board, Channel, Flavour};
+use weir_target::{Board, Channel, Flavour, Port};
 
 use crate::groups;
 use crate::identifier::c_identifier;
 use crate::plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
 use crate::port::{ChipPort, Lack};
 use crate::refusal::{Refusal, RefusalReason};
+use crate::rtos::{self, RtosPlan};
 
 impl<'a> ChipPlan<'a> {
     /// Decides what `chip` is told to keep the system's limits.
@@ -17,9 +18,22 @@ impl<'a> ChipPlan<'a> {
     /// # Errors
     /// What the chip or its port lacks: every reason, not only the first.
     pub fn new(system: &'a System, chip: &'a Board) -> Result<Self, Refusal> {
+        Self::decided(system, chip, false)
+    }
+
+    /// The same with the receivers of frames, on FreeRTOS.
+    ///
+    /// # Errors
+    /// What the chip or its ports lack, and what the system does not say: every reason.
+    pub fn with_freertos(system: &'a System, chip: &'a Board) -> Result<Self, Refusal> {
+        Self::decided(system, chip, true)
+    }
+
+    fn decided(system: &'a System, chip: &'a Board, on_freertos: bool) -> Result<Self, Refusal> {
         let mut planner = Planner {
             system,
             chip,
+            on_freertos,
             reasons: Vec::new(),
         };
         let plan = planner.plan();
@@ -37,6 +51,7 @@ impl<'a> ChipPlan<'a> {
 struct Planner<'a> {
     system: &'a System,
     chip: &'a Board,
+    on_freertos: bool,
     reasons: Vec<RefusalReason>,
 }
 
@@ -86,6 +101,7 @@ impl<'a> Planner<'a> {
         if port.flavour == Flavour::Fast {
             self.find_excess_of_fast(&sources);
         }
+        let freertos = self.freertos(&sources);
         Some(ChipPlan {
             system: &self.system.name,
             sha256: &self.system.sha256,
@@ -96,6 +112,7 @@ impl<'a> Planner<'a> {
             sources,
             timers,
             shared_timer,
+            freertos,
         })
     }
 
@@ -376,6 +393,31 @@ impl<'a> Planner<'a> {
             }
         }
         timers.into_values().map(|(timer, _)| timer).collect()
+    }
+
+    /// The receivers of frames; none if they are not asked for, or after a refusal.
+    fn freertos(&mut self, sources: &[PlannedSource<'a>]) -> Option<RtosPlan<'a>> {
+        if !self.on_freertos {
+            return None;
+        }
+        if self.chip.port != Port::CortexM {
+            let what = format!(
+                "ports/freertos has no call that starts it on the {}",
+                self.chip.chip()
+            );
+            self.refuse(
+                "cpu",
+                Lack::new(what, "write --chip cortex-m3, or leave --rtos out"),
+            );
+            return None;
+        }
+        rtos::plan(self.system, sources)
+            .map_err(|wrong| {
+                for (place, lack) in wrong {
+                    self.refuse(&place, lack);
+                }
+            })
+            .ok()
     }
 
     /// Refuses names that are the same in C.

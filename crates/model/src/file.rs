@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The system file as it is written: sections, keys and their values, each with its place.
+pub(crate) mod freertos;
 pub(crate) mod leaf;
 pub(crate) mod linux;
 pub(crate) mod sections;

@@ -8,6 +8,7 @@ mod allocate;
 mod band;
 mod costs;
 mod cpu;
+mod freertos;
 mod groups;
 mod hardware;
 mod levels;
@@ -45,6 +46,7 @@ pub(crate) fn system(
     let flows = receivers::flows(root, links, &processor, problems);
     let silicon = silicon::resolve(root, problems);
     let linux = linux::resolve(root, processor.clock, problems);
+    let freertos = freertos::resolve(root, problems);
     let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
     Some(System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),
@@ -56,6 +58,7 @@ pub(crate) fn system(
         receivers: receivers?,
         flows: flows?,
         linux: linux?,
+        freertos: freertos?,
     })
 }
 

@@ -13,7 +13,7 @@ pub use weir_target::{Policy, Timing};
 
 pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
 
-use crate::{Linux, Rate, Silicon, SiliconLimit};
+use crate::{Freertos, Linux, Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub struct System {
     pub flows: Vec<Flow>,
     /// What the file says to `weir linux`.
     pub linux: Linux,
+    /// What the file says of FreeRTOS; none: nothing.
+    pub freertos: Option<Freertos>,
 }
 
 impl System {

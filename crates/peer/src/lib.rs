@@ -31,6 +31,7 @@ mod profile;
 mod qemu;
 mod report;
 mod spans;
+mod spoof;
 mod station;
 mod stores;
 mod stream;

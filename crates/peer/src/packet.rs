@@ -11,18 +11,21 @@ use smoltcp::wire::{
 
 use crate::cable::LEAST;
 use crate::plan::{FloodPlan, HEADERS, LONGEST, Plan, PlanError};
+use crate::spoof::Spoofer;
 use crate::station;
 
 /// The identifier of the flood's echo requests.
 pub(crate) const IDENTIFIER: u16 = 0xf100;
 /// The port that a flood's datagrams come from.
-const SOURCE_PORT: u16 = 40_000;
+pub(crate) const SOURCE_PORT: u16 = 40_000;
 /// Bytes of Ethernet's header. What is shorter is no frame, also for QEMU's cards.
-const ETHERNET: usize = 14;
+pub(crate) const ETHERNET: usize = 14;
 /// Bytes of the longest frame that QEMU's LAN9118 hands to the guest.
 const OVERSIZE: usize = 2047;
 /// The port of those that are to be broken.
 const DISCARD: u16 = 9;
+/// Where the fragments of a flood lie in their datagrams: behind one other fragment.
+const FRAGMENT_OFFSET: u16 = 1480;
 /// A malformed frame differs from a whole one in this many bytes, at most.
 const MOST_WRONG: usize = 8;
 
@@ -41,13 +44,28 @@ pub enum FrameKind {
     Truncated,
     /// Datagrams longer than Ethernet allows.
     Oversized,
+    /// Requests for a connection to a port, each from another host of the guest's network that
+    /// does not exist.
+    Syn(u16),
+    /// Segments with data for a port, from such hosts: the guest has no such connection.
+    Segment(u16),
+    /// Questions for the guest's hardware address, from such hosts.
+    Arp,
+    /// Last fragments of datagrams, each of another one, whose other fragments never come.
+    Fragment,
 }
 
 impl FrameKind {
     /// The least and the greatest length, and that of a plan which has none.
     fn lengths(self) -> (usize, usize, usize) {
         match self {
-            Self::Echo | Self::Udp(_) | Self::Malformed => (LEAST, LONGEST, LEAST),
+            Self::Echo
+            | Self::Udp(_)
+            | Self::Malformed
+            | Self::Syn(_)
+            | Self::Segment(_)
+            | Self::Fragment => (LEAST, LONGEST, LEAST),
+            Self::Arp => (LEAST, LEAST, LEAST),
             Self::Truncated => (ETHERNET, LEAST - 1, ETHERNET + 16),
             Self::Oversized => (LONGEST + 1, OVERSIZE, LONGEST + 86),
         }
@@ -68,6 +86,7 @@ impl FrameKind {
 /// Makes a flood's frames, one after the other.
 pub(crate) struct Frames {
     kind: FrameKind,
+    others: Spoofer,
     whole: Vec<u8>,
     frame: Vec<u8>,
     random: ChaCha8Rng,
@@ -79,11 +98,13 @@ impl Frames {
         let mut whole = match flood.frames {
             FrameKind::Echo => echo(plan, length),
             FrameKind::Udp(port) => datagram(plan, length, port),
+            FrameKind::Syn(_) | FrameKind::Segment(_) | FrameKind::Arp => vec![0; length],
             _ => datagram(plan, length.max(LEAST), DISCARD),
         };
         whole.truncate(length);
         Ok(Self {
             kind: flood.frames,
+            others: Spoofer::new(plan),
             frame: whole.clone(),
             whole,
             random: ChaCha8Rng::seed_from_u64(flood.seed),
@@ -105,6 +126,21 @@ impl Frames {
                     self.frame[at] = self.random.random();
                 }
             }
+            FrameKind::Fragment => {
+                let mut packet = Ipv4Packet::new_unchecked(&mut self.frame[ETHERNET..]);
+                packet.set_ident(sequence);
+                packet.set_frag_offset(FRAGMENT_OFFSET);
+                packet.fill_checksum();
+            }
+            FrameKind::Syn(port) => {
+                self.others
+                    .segment(&mut self.frame, &mut self.random, port, true);
+            }
+            FrameKind::Segment(port) => {
+                self.others
+                    .segment(&mut self.frame, &mut self.random, port, false);
+            }
+            FrameKind::Arp => self.others.question(&mut self.frame, &mut self.random),
             FrameKind::Udp(_) | FrameKind::Truncated | FrameKind::Oversized => {}
         }
         &self.frame
@@ -171,6 +207,8 @@ fn datagram(plan: &Plan, length: usize, port: u16) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smoltcp::wire::{ArpOperation, ArpPacket, TcpPacket};
+    use std::net::Ipv4Addr;
 
     fn frames(rest: &str) -> Result<Frames, PlanError> {
         let plan = Plan::parse(&format!(
@@ -205,6 +243,55 @@ mod tests {
         let differ = (0..100).filter(|_| wrong.next(0) != whole).count();
         assert!(differ > 95, "{differ}");
         assert!((0..100).all(|_| wrong.next(0)[..12] == whole[..12]));
+    }
+
+    /// The packet of a frame, and the host that it comes from.
+    fn packet(frame: &[u8]) -> (Ipv4Packet<&[u8]>, Ipv4Addr) {
+        let ethernet = EthernetFrame::new_checked(frame).unwrap();
+        let packet = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+        assert!(packet.verify_checksum());
+        assert_eq!(packet.dst_addr(), Ipv4Addr::new(10, 0, 0, 2));
+        let from = packet.src_addr();
+        (packet, from)
+    }
+
+    #[test]
+    fn segments_are_whole_and_from_hosts_that_do_not_exist() {
+        for (kind, is_first) in [("syn", true), ("segment", false)] {
+            let mut frames = frames(&format!(r#""frames": {{"{kind}": 502}}"#)).unwrap();
+            let mut hosts = std::collections::BTreeSet::new();
+            for number in 0..1000 {
+                let (packet, host) = packet(frames.next(number));
+                assert_eq!(host.octets()[..3], [10, 0, 0]);
+                assert!((3..255).contains(&host.octets()[3]), "{host}");
+                hosts.insert(host);
+                let tcp = TcpPacket::new_checked(packet.payload()).unwrap();
+                assert!(tcp.verify_checksum(&host.into(), &packet.dst_addr().into()));
+                assert_eq!((tcp.dst_port(), tcp.syn()), (502, is_first));
+                assert_eq!(tcp.payload().is_empty(), is_first);
+            }
+            assert!(hosts.len() > 200);
+        }
+    }
+
+    #[test]
+    fn fragments_are_of_many_datagrams() {
+        let mut frames = frames(r#""frames": "fragment""#).unwrap();
+        for number in 0..100 {
+            let (packet, _) = packet(frames.next(number));
+            assert_eq!((packet.ident(), packet.frag_offset()), (number, 1480));
+            assert!(!packet.more_frags());
+        }
+    }
+
+    #[test]
+    fn questions_are_for_the_guest() {
+        let mut frames = frames(r#""frames": "arp""#).unwrap();
+        let ethernet = EthernetFrame::new_checked(frames.next(0)).unwrap();
+        let arp = ArpPacket::new_checked(ethernet.payload()).unwrap();
+        assert_eq!(arp.operation(), ArpOperation::Request);
+        assert_eq!(arp.target_protocol_addr(), [10, 0, 0, 2]);
+        assert_eq!(arp.source_hardware_addr(), ethernet.src_addr().as_bytes());
     }
 
     #[test]

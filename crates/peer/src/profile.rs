@@ -124,10 +124,9 @@ impl Profile {
         self.end = end;
         if let Some(running) = self.active.last_mut() {
             running.end = end;
-        } else {
-            let own = self.context().1;
-            self.spans.look(pc, self.thread, own, processor);
         }
+        let (context, own) = self.context();
+        self.spans.look(pc, context, own, processor);
     }
 
     /// What is executing, and the instructions that it has executed.
@@ -205,6 +204,9 @@ impl Profile {
     }
 
     fn enter(&mut self, number: u16, begin: u32, stack: u32, follows: bool) {
+        // A handler that ended by a return has ended its calls; other spans end here.
+        self.spans
+            .give_up((self.active.len() + 1, u32::from(number)));
         let counts = self.exceptions.entry(number).or_default();
         counts.number = number;
         counts.taken += 1;

@@ -97,7 +97,8 @@ pub struct ExceptionReport {
     pub longest_instructions: u64,
 }
 
-/// A span of the code, as threads execute it. What interrupts them is not counted for it.
+/// A span of the code, as threads and handlers execute it. What interrupts them is not counted for
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanReport {
     /// How often it was executed.

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many instructions of its own a thread needs from one place of the code to another. What
-//! interrupts it and what other threads do is not counted.
+//! How many instructions of its own a thread or a handler of an exception needs from one place of the
+//! code to another. What interrupts it and what others do is not counted.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::masking::Context;
 use crate::profile::Processor;
 use crate::report::SpanReport;
 
-/// A span: what a thread executes from one place to another. Places are addresses at which a block
+/// A span: what a thread, or a handler in one activation, executes from one place to another. Places are addresses at which a block
 /// of instructions begins: those of functions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpanPlan {
     /// Its name in the report.
     pub name: String,
-    /// Where it begins. While it lasts, the same thread does not begin it anew.
+    /// Where it begins. While it lasts, the same one does not begin it anew.
     pub begin: u32,
     /// Where it ends, which may be where it begins: then it is a turn of a loop. Without it, the
     /// span is a call of the function that begins there.
@@ -30,8 +31,8 @@ pub struct SpanPlan {
 struct OpenSpan {
     /// The index of its plan.
     plan: usize,
-    thread: u32,
-    /// The instructions that the thread had executed.
+    context: Context,
+    /// The instructions that it had executed.
     since: u64,
     /// Where it ends: an address, and for a call the stack pointer there.
     end: (u32, Option<u32>),
@@ -53,12 +54,12 @@ impl Spans {
         }
     }
 
-    /// A thread, which has executed `own` instructions, is at the address `pc`, where a block
-    /// begins.
-    pub fn look(&mut self, pc: u32, thread: u32, own: u64, processor: &impl Processor) {
+    /// A thread or a handler, which has executed `own` instructions, is at the address `pc`, where a
+    /// block begins.
+    pub fn look(&mut self, pc: u32, context: Context, own: u64, processor: &impl Processor) {
         let (plans, reports) = (&self.plans, &mut self.reports);
         self.open.retain(|open| {
-            if open.thread != thread {
+            if open.context != context {
                 return true;
             }
             let plan = &plans[open.plan];
@@ -74,17 +75,22 @@ impl Spans {
             !plan.unless.contains(&pc)
         });
         for (index, plan) in self.plans.iter().enumerate() {
-            let is_open = |open: &OpenSpan| open.plan == index && open.thread == thread;
+            let is_open = |open: &OpenSpan| open.plan == index && open.context == context;
             if plan.begin == pc && !self.open.iter().any(is_open) {
                 let call = || (processor.link() & !1, Some(processor.stack()));
                 self.open.push(OpenSpan {
                     plan: index,
-                    thread,
+                    context,
                     since: own,
                     end: plan.end.map_or_else(call, |end| (end, None)),
                 });
             }
         }
+    }
+
+    /// Gives up the spans that this context has begun.
+    pub fn give_up(&mut self, context: Context) {
+        self.open.retain(|open| open.context != context);
     }
 
     /// Forgets what was measured, and the spans that have begun.
@@ -136,7 +142,7 @@ mod tests {
     /// Looks at the addresses, each with a thread and its instructions, with the stack at 40.
     fn of(mut spans: Spans, looks: &[(u32, u32, u64)]) -> SpanReport {
         for &(pc, thread, own) in looks {
-            spans.look(pc, thread, own, &Still(40));
+            spans.look(pc, (0, thread), own, &Still(40));
         }
         spans.report().remove("it").unwrap_or_default()
     }
@@ -169,16 +175,16 @@ mod tests {
     #[test]
     fn a_call_ends_with_the_return_of_the_same_depth() {
         let mut spans = spans(None, &[]);
-        spans.look(0x10, 1, 0, &Still(40));
+        spans.look(0x10, (0, 1), 0, &Still(40));
         // The same place, deeper in the stack, as in a recursion.
-        spans.look(0x100, 1, 5, &Still(32));
-        spans.look(0x100, 2, 6, &Still(40));
-        spans.look(0x100, 1, 8, &Still(40));
+        spans.look(0x100, (0, 1), 5, &Still(32));
+        spans.look(0x100, (0, 2), 6, &Still(40));
+        spans.look(0x100, (0, 1), 8, &Still(40));
         let report = spans.report()["it"];
         assert_eq!((report.taken, report.longest_instructions), (1, 8));
-        spans.look(0x10, 1, 9, &Still(40));
+        spans.look(0x10, (0, 1), 9, &Still(40));
         spans.clear();
-        spans.look(0x100, 1, 12, &Still(40));
+        spans.look(0x100, (0, 1), 12, &Still(40));
         assert_eq!(spans.report()["it"], SpanReport::default());
     }
 }

@@ -32,5 +32,5 @@ pub use spectrogram::{SpectralPanel, Spectrogram};
 pub use strips::{Strip, StripPanel, Strips};
 pub use table::claims_table;
 pub use temporary::{
-    Temporary, clean_up_when_interrupted, give_way_to_interruption, uninterrupted,
+    Temporary, clean_up_when_interrupted, give_way_to_interruption, run_to_end, uninterrupted,
 };

@@ -2,6 +2,7 @@
 //! Temporary files and folders, which are removed when the program is interrupted.
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
@@ -26,11 +27,24 @@ const ATTEMPTS: usize = 10;
 const INTERRUPTED: i32 = 130;
 
 /// Does work that must be complete or not begun when an interruption ends the program: putting
-/// results in place, or filling a [`Temporary`] folder, which would otherwise be created again
-/// after its removal. The work should be short and must not be nested.
+/// results in place, or starting a program that writes into a [`Temporary`] folder, which would
+/// otherwise be created again after its removal. The work should be short and must not be nested.
 pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _whole = WHOLE.read().unwrap_or_else(PoisonError::into_inner);
     work()
+}
+
+/// Runs a program to its end, and returns what it prints; its messages go to this program's
+/// standard error. It is interrupted with this one.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_to_end(command: &mut Command) -> std::io::Result<Output> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit());
+    uninterrupted(|| command.spawn())?.wait_with_output()
 }
 
 fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -122,9 +136,29 @@ pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
         // result in place, waits for ever.
         let _whole = WHOLE.write().unwrap_or_else(PoisonError::into_inner);
         let existing = existing();
+        // Ctrl-C has reached those that ran when it was typed, and nothing those that have been
+        // started since.
+        #[cfg(target_os = "linux")]
+        interrupt_descendants(nix::unistd::Pid::this());
         existing.iter().for_each(|path| remove(path));
         std::process::exit(INTERRUPTED);
     })
+}
+
+/// Interrupts the programs that a process has started, and theirs.
+#[cfg(target_os = "linux")]
+fn interrupt_descendants(of: nix::unistd::Pid) {
+    use nix::sys::signal::{Signal, kill};
+    let threads = std::fs::read_dir(format!("/proc/{of}/task"));
+    for thread in threads.into_iter().flatten().flatten() {
+        let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        for child in children.split_whitespace().flat_map(str::parse) {
+            let child = nix::unistd::Pid::from_raw(child);
+            interrupt_descendants(child);
+            // It may have ended meanwhile.
+            let _ = kill(child, Signal::SIGINT);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -169,5 +169,6 @@ pub(crate) fn system(clock_hz: u64, sources: Vec<Source>, receivers: Vec<Receive
         receivers,
         flows: Vec::new(),
         linux: Linux::default(),
+        freertos: None,
     }
 }

@@ -37,7 +37,7 @@ weir=()
 if [[ " $* " = *" -DNODE_WEIR "* ]]; then
     flags+=(-DWEIR_TICK_BITS=32 -DWEIR_CLASSES=8 -DWEIR_LIMIT_RECORD=0 -I"$root/core/include" -I"$root/ports/freertos/include" -Iweir
         -DWEIR_FREERTOS_CLOCK='(~*(volatile uint32_t *) 0x40001004)')
-    weir=(weir/*.c "$root"/ports/freertos/src/*.c "$root"/core/src/{account,demux,limit}.c)
+    weir=(weir/*.c "$root"/ports/freertos/src/*.c "$root"/core/src/{demux,limit,moderate}.c)
 fi
 theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c "$freertos"/portable/MemMang/heap_4.c
     "$lwip"/src/api/*.c "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c

@@ -23,10 +23,15 @@ enum {
 #define CARD_INT_EN CARD_REGISTER(0x5c)
 #define CARD_RX_FIFO_INF CARD_REGISTER(0x7c)
 
-/* Does a status wait? */
-static inline bool card_waits(void)
+/* How many statuses wait, of whole frames? */
+static inline uint32_t card_count(void)
 {
     return CARD_RX_FIFO_INF >> 16 & 0xff;
+}
+
+static inline bool card_waits(void)
+{
+    return card_count() != 0;
 }
 
 /* Takes a status. Its frame is then the next to be read or skipped. */

@@ -48,6 +48,14 @@
 #define TCP_SND_BUF (4 * TCP_MSS)
 #define TCP_SND_QUEUELEN 16
 
+/* What lwIP offers against floods from hosts that do not exist: listeners take three half-open
+ * connections each, and not all that there are; who asks the node has a fixed entry of ARP. */
+#ifdef NODE_HARDENED
+#define TCP_LISTEN_BACKLOG 1
+#define TCP_DEFAULT_LISTEN_BACKLOG 3
+#define ETHARP_SUPPORT_STATIC_ENTRIES 1
+#endif
+
 /* The page that lwIP brings, sent piece by piece. */
 #define HTTPD_USE_MEM_POOL 0
 #define LWIP_HTTPD_CGI 0

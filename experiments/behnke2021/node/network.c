@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "network.h"
 
+#include <string.h>
+
 #include "lwip/dhcp.h"
 #include "lwip/etharp.h"
 #include "lwip/netif.h"
@@ -44,6 +46,19 @@ static err_t start_interface(struct netif *of)
     return ERR_OK;
 }
 
+static void add_neighbour(void)
+{
+#if ETHARP_SUPPORT_STATIC_ENTRIES
+    if (options.neighbour != 0) {
+        ip4_addr_t address = {options.neighbour};
+        struct eth_addr ethernet;
+        memcpy(ethernet.addr, options.neighbour_ethernet, sizeof ethernet.addr);
+        err_t error = etharp_add_static_entry(&address, &ethernet);
+        LWIP_ASSERT("the neighbour is in the node's network", error == ERR_OK);
+    }
+#endif
+}
+
 /* Runs in lwIP's thread. */
 static void start(void *unused)
 {
@@ -60,6 +75,7 @@ static void start(void *unused)
     netif_add(&netif, is_given ? &address : NULL, is_given ? &mask : NULL, is_given ? &gateway : NULL, NULL, start_interface, input);
     netif_set_default(&netif);
     netif_set_up(&netif);
+    add_neighbour();
     if (!is_given) {
         dhcp_start(&netif);
     }

@@ -6,8 +6,8 @@
 #include "host.h"
 
 static const struct layout layouts[] = {
-    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 10, 4}}, /* ESP32 */
-    {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7, .modbus = {8, 7, 5, 3}},         /* P0 */
+    {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 11, 4}}, /* ESP32 */
+    {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7, .modbus = {8, 7, 5, 4}},         /* P0 */
 };
 
 struct options options = {
@@ -21,6 +21,7 @@ struct options options = {
     .interval_ms = 100,
     .server = 1,
     .limit_burst = 64,
+    .work = 1,
     .descriptors = 176,
     .pseudo_descriptors = 32,
     .pseudo_length = 60,
@@ -53,6 +54,9 @@ static const struct option {
     {"limit-hz", &options.limit_hz, {0}, 0, 1000000},
     {"limit-burst", &options.limit_burst, {0}, 1, 255},
     {"budget", &options.budget, {0}, 0, 1000000},
+    {"gather-us", &options.gather_us, {0}, 0, 1000000},
+    {"work", &options.work, {0}, 1, 65535},
+    {"change-ms", &options.change_ms, {0}, 0, 100000},
     {"descriptors", &options.descriptors, {0}, 1, 1024},
     {"pseudo-descriptors", &options.pseudo_descriptors, {0}, 1, 1024},
     {"pseudo-length", &options.pseudo_length, {0}, 60, OPTIONS_PSEUDO_LONGEST},
@@ -76,7 +80,7 @@ static _Noreturn void refuse_name(const char *word)
 {
     host_print("node: `");
     host_print(word);
-    host_print("` is no option; they are address=dhcp or address=A.B.C.D");
+    host_print("` is no option; they are address=dhcp or address=A.B.C.D, neighbour");
     for (uint32_t at = 0; at < COUNT; at++) {
         host_print(", ");
         host_print(table[at].name);
@@ -123,21 +127,49 @@ static bool read_number(const char **text, char end, uint32_t most, uint32_t *nu
     return true;
 }
 
+/* Reads four numbers with dots between them, up to `end`. */
+static bool read_ipv4(const char **text, char end, uint32_t *address)
+{
+    *address = 0;
+    for (uint32_t byte = 0; byte < 4; byte++) {
+        uint32_t number;
+        if (!read_number(text, byte < 3 ? '.' : end, 255, &number)) {
+            return false;
+        }
+        *address |= number << 8 * byte;
+    }
+    return *address != 0;
+}
+
 static void read_address(const char *word, const char *text)
 {
     options.address = 0;
-    if (strcmp(text, "dhcp") == 0) {
-        return;
+    if (strcmp(text, "dhcp") != 0 && !read_ipv4(&text, 0, &options.address)) {
+        refuse(word, "it is to be dhcp or four numbers up to 255, as in 10.0.0.2, and not 0.0.0.0");
     }
-    for (uint32_t byte = 0; byte < 4; byte++) {
-        uint32_t number;
-        if (!read_number(&text, byte < 3 ? '.' : 0, 255, &number)) {
-            refuse(word, "it is to be dhcp or four numbers up to 255, as in 10.0.0.2");
+}
+
+static bool read_ethernet(const char *text, uint8_t address[6])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (uint32_t at = 0; at < 12; at++) {
+        const char *digit = *text == 0 ? NULL : strchr(digits, *text);
+        if (digit == NULL) {
+            return false;
         }
-        options.address |= number << 8 * byte;
+        address[at / 2] = (uint8_t) (address[at / 2] << 4 | (digit - digits));
+        text++;
+        if (at % 2 == 1 && *text++ != (at < 11 ? ':' : 0)) {
+            return false;
+        }
     }
-    if (options.address == 0) {
-        refuse(word, "no node has the address 0.0.0.0");
+    return true;
+}
+
+static void read_neighbour(const char *word, const char *text)
+{
+    if (!read_ipv4(&text, '/', &options.neighbour) || !read_ethernet(text, options.neighbour_ethernet)) {
+        refuse(word, "it is to be an address of IPv4 and one of Ethernet, as in 10.0.0.1/52:54:00:00:00:01");
     }
 }
 
@@ -161,6 +193,10 @@ static void read_word(const char *word)
     uint32_t length = value == NULL ? 0 : (uint32_t) (value - word);
     if (length == 7 && memcmp(word, "address", 7) == 0) {
         read_address(word, value + 1);
+        return;
+    }
+    if (length == 9 && memcmp(word, "neighbour", 9) == 0) {
+        read_neighbour(word, value + 1);
         return;
     }
     for (uint32_t at = 0; at < COUNT; at++) {
@@ -204,6 +240,17 @@ void options_read(void)
     }
     if (options.limit_hz != 0) {
         refuse("limit-hz", "this node is without Weir; build it by build.sh -DNODE_WEIR");
+    }
+#endif
+    if (options.driver != DRIVER_DEMUX && (options.work != 1 || options.gather_us != 0)) {
+        refuse("work, gather-us", "they are for driver=demux");
+    }
+    if (options.change_ms != 0 && (options.driver != DRIVER_DEMUX || !options.server)) {
+        refuse("change-ms", "it is for driver=demux server=on");
+    }
+#ifndef NODE_HARDENED
+    if (options.neighbour != 0) {
+        refuse("neighbour", "this node has no fixed entries of ARP; build it by build.sh -DNODE_HARDENED");
     }
 #endif
     if (options.deadline_us == 0) {

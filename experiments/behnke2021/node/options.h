@@ -32,11 +32,16 @@ struct options {
     uint32_t quiet;                 /* is the card's line off while a job runs? */
     uint32_t server;                /* is there a UDP server? */
     uint32_t server_urgency;        /* 0: as the layout says */
-    uint32_t limit_hz, limit_burst; /* frames that an interrupt is let in for; 0: no limit */
-    uint32_t budget;                /* frames per ms for each Modbus server; 0: as many as come */
+    uint32_t limit_hz, limit_burst; /* interrupts that are let in; 0: no limit */
+    uint32_t work;                  /* frames that one of them takes at most, with driver=demux */
+    uint32_t gather_us;             /* how long frames wait to share one; it ends with a tick; 0: not at all */
+    uint32_t budget;                /* frames per ms for each receiver; 0: as many as come */
+    uint32_t change_ms;             /* how often limit, budget and receiver change; 0: never */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */
     uint32_t address;                      /* 0: asked for by DHCP */
+    uint32_t neighbour;                    /* the address of a host whose entry of ARP is fixed; 0: none */
+    uint8_t neighbour_ethernet[6];
     const struct layout *layout;
 };
 

@@ -125,7 +125,7 @@ void servers_start(void)
     if (options.server) {
         uint32_t urgency = options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
         sys_thread_new("udp", run_udp, NULL, SIZES_TASK_STACK, (int) urgency);
-        stages_bind(IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, options.layout->servers);
+        stages_bind(IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, urgency);
     }
     start_modbus();
     struct udp_pcb *pcb = udp_new();

@@ -25,8 +25,9 @@ enum {
     STAGES_ECHO = 6,
     STAGES_RECEIVERS = 7,
 
-    STAGES_ORPHAN_URGENCY = 1, /* ports that nobody has */
-    STAGES_COMMON_URGENCY = 2  /* ARP, ICMP, fragments */
+    STAGES_ORPHAN_URGENCY = 1,   /* ports that nobody has */
+    STAGES_FRAGMENT_URGENCY = 2, /* fragments of datagrams */
+    STAGES_COMMON_URGENCY = 3    /* ARP, ICMP */
 };
 
 #ifdef NODE_WEIR

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Tables have whole buckets here, so that no way of a bucket needs a mask: the ones that are put into
+ * the table's are there already, and the compiler knows it. */
+#define WEIR_DEMUX_MASK(table) ((uint16_t) ((table)->mask | (WEIR_DEMUX_WAYS - 1u)))
+
 #include "weir/freertos.h"
 
 #include <string.h>
+
+/* Bytes that a card hands over behind a frame. */
+#define CHECKSUM 4u
 
 /* ------------------------------------------------------------------------- account: who pays */
 
@@ -26,60 +33,106 @@ static uint32_t take_spent(weir_freertos_net_t *net)
     return spent;
 }
 
-/* ---------------------------------------------------------------- demux: in the interrupt */
-
-static weir_freertos_receiver_t *receiver_of(weir_freertos_net_t *net, uint16_t receiver)
+/* A frame is done with: what it took is its receiver's, or nobody's. */
+static void count(weir_freertos_net_t *net, uint16_t receiver, uint32_t spent)
 {
-    return receiver == WEIR_DEMUX_NO_LINK ? NULL : &net->receivers[receiver];
+    weir_account_total_t *whose = receiver == WEIR_DEMUX_NO_LINK ? &net->nobody : &net->receivers[receiver].account;
+    weir_account_count(&net->all, whose, spent);
 }
 
-static void drop(weir_freertos_net_t *net, weir_freertos_receiver_t *receiver, weir_freertos_reason_t reason)
+/* ---------------------------------------------------------------- demux: in the interrupt */
+
+static weir_freertos_frame_t *drop(weir_freertos_net_t *net, uint16_t receiver, weir_freertos_reason_t reason)
 {
     net->dropped[reason]++;
-    if (receiver != NULL) {
-        receiver->dropped[reason]++;
+    count(net, receiver, take_spent(net));
+    return NULL;
+}
+
+/* Takes a buffer for a frame; NULL if its class has none. */
+static weir_freertos_frame_t *take_frame(weir_freertos_net_t *net, uint8_t which, uint16_t receiver, uint16_t length)
+{
+    weir_freertos_lane_t *lane = &net->lanes[which];
+    weir_freertos_frame_t *frame = lane->free;
+    if (frame != NULL) {
+        lane->free = frame->next;
+        frame->length = length;
+        frame->receiver = receiver;
     }
-    weir_account_handled(&net->account, &net->device, receiver == NULL ? NULL : &receiver->account, take_spent(net));
+    return frame;
+}
+
+/* A frame for a receiver's port. */
+static weir_freertos_frame_t *admit_to(weir_freertos_net_t *net, const weir_demux_found_t *found, uint16_t length)
+{
+    uint16_t index = net->links[found->link].reader;
+    weir_freertos_receiver_t *receiver = &net->receivers[index];
+    if (receiver->budget != 0 && receiver->left == 0) {
+        receiver->over_budget++;
+        return drop(net, index, WEIR_FREERTOS_OVER_BUDGET);
+    }
+    receiver->left--; /* without a budget nobody asks what is left */
+    weir_freertos_frame_t *frame = take_frame(net, found->which, index, length);
+    if (frame == NULL) {
+        receiver->lane_full++;
+        return drop(net, index, WEIR_FREERTOS_LANE_FULL);
+    }
+    return frame;
+}
+
+/* A frame that is for no port, or for one that nobody has. */
+static weir_freertos_frame_t *admit_other(weir_freertos_net_t *net, const weir_demux_packet_t *packet, bool is_whole, uint16_t length)
+{
+    uint8_t which = net->demux.orphans;
+    weir_freertos_reason_t reason = WEIR_FREERTOS_NO_RECEIVER;
+    switch (packet->outcome) {
+    case WEIR_DEMUX_PORT:
+        break;
+    case WEIR_DEMUX_NOT_IP:
+    case WEIR_DEMUX_OTHER_PROTOCOL:
+        which = net->config.common;
+        break;
+    case WEIR_DEMUX_FIRST_FRAGMENT:
+    case WEIR_DEMUX_LATER_FRAGMENT:
+        which = net->demux.fragments;
+        break;
+    case WEIR_DEMUX_TOO_DEEP:
+        reason = WEIR_FREERTOS_TOO_DEEP;
+        break;
+    case WEIR_DEMUX_TRUNCATED:
+        reason = WEIR_FREERTOS_TOO_DEEP;
+        if (!is_whole) { /* there is more of it */
+            break;
+        }
+        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+    default:
+        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+    }
+    if (which == WEIR_DEMUX_DROP) {
+        return drop(net, WEIR_DEMUX_NO_LINK, reason);
+    }
+    weir_freertos_frame_t *frame = take_frame(net, which, WEIR_DEMUX_NO_LINK, length);
+    return frame != NULL ? frame : drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_LANE_FULL);
 }
 
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length)
 {
+    if (length > WEIR_FREERTOS_LONGEST - CHECKSUM) {
+        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+    }
     weir_demux_packet_t packet;
     uint16_t present = length < WEIR_FREERTOS_HEAD ? length : (uint16_t) WEIR_FREERTOS_HEAD;
     if (length < WEIR_DEMUX_PLAIN || !weir_demux_parse_plain(head, present, &packet)) {
         packet = weir_demux_parse(head, present);
     }
-    weir_demux_found_t found = weir_demux_classify(&net->demux, net->slots, &packet);
-    if (packet.outcome == WEIR_DEMUX_NOT_IP || packet.outcome == WEIR_DEMUX_OTHER_PROTOCOL) {
-        found.which = net->config.common;
-    }
-    uint16_t index = found.link == WEIR_DEMUX_NO_LINK ? WEIR_DEMUX_NO_LINK : net->links[found.link].reader;
-    weir_freertos_receiver_t *receiver = receiver_of(net, index);
-    if (packet.outcome >= WEIR_DEMUX_TRUNCATED || length + 4u > WEIR_FREERTOS_LONGEST) {
-        drop(net, receiver, WEIR_FREERTOS_MALFORMED);
-        return NULL;
-    }
-    if (found.which == WEIR_DEMUX_DROP) {
-        drop(net, receiver, WEIR_FREERTOS_NO_RECEIVER);
-        return NULL;
-    }
-    if (receiver != NULL && receiver->budget != 0) {
-        if (receiver->left == 0) {
-            drop(net, receiver, WEIR_FREERTOS_OVER_BUDGET);
-            return NULL;
+    if (packet.outcome == WEIR_DEMUX_PORT) {
+        /* Nothing but ports can be bound. */
+        weir_demux_found_t found = weir_demux_lookup(&net->demux, net->slots, weir_demux_by_port(packet.protocol, packet.port));
+        if (found.kind == WEIR_DEMUX_BOUND) {
+            return admit_to(net, &found, length);
         }
-        receiver->left--;
     }
-    weir_freertos_lane_t *lane = &net->lanes[found.which];
-    weir_freertos_frame_t *frame = lane->free;
-    if (frame == NULL) {
-        drop(net, receiver, WEIR_FREERTOS_LANE_FULL);
-        return NULL;
-    }
-    lane->free = frame->next;
-    frame->length = length;
-    frame->receiver = index;
-    return frame;
+    return admit_other(net, &packet, present == length, length);
 }
 
 void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken)
@@ -112,16 +165,12 @@ static weir_freertos_frame_t *begin_frame(weir_freertos_lane_t *lane)
     return frame;
 }
 
-static void end_frame(weir_freertos_lane_t *lane, weir_freertos_receiver_t *receiver)
+static void end_frame(weir_freertos_lane_t *lane, uint16_t receiver)
 {
-    weir_freertos_net_t *net = lane->net;
     taskENTER_CRITICAL();
-    weir_freertos_charge(net, NULL);
+    weir_freertos_charge(lane->net, NULL);
     lane->is_busy = false;
-    if (receiver != NULL) {
-        receiver->frames++;
-    }
-    weir_account_handled(&net->account, &net->device, receiver == NULL ? NULL : &receiver->account, lane->spent);
+    count(lane->net, receiver, lane->spent);
     taskEXIT_CRITICAL();
 }
 
@@ -134,9 +183,12 @@ static void run(void *of)
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
         for (weir_freertos_frame_t *frame = begin_frame(lane); frame != NULL; frame = begin_frame(lane)) {
             /* Once the stack has the frame, its buffer may come to hold another one. */
-            weir_freertos_receiver_t *receiver = receiver_of(net, frame->receiver);
+            uint16_t receiver = frame->receiver;
             net->config.input(net->config.context, frame);
             end_frame(lane, receiver);
+            /* At equal urgency the receiver goes first: otherwise its socket would be full before
+             * it has taken anything out. */
+            taskYIELD();
         }
     }
 }
@@ -218,6 +270,9 @@ weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_f
     if (!are_classes(config)) {
         return WEIR_FREERTOS_BAD_CLASSES;
     }
+    if (config->slots < WEIR_DEMUX_WAYS) {
+        return WEIR_FREERTOS_BAD_TABLE;
+    }
     memset(net, 0, sizeof *net);
     net->config = *config;
     weir_freertos_error_t error = take_memory(net, config) ? WEIR_FREERTOS_OK : WEIR_FREERTOS_NO_MEMORY;
@@ -225,6 +280,11 @@ weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_f
                                                       config->fragments) != WEIR_DEMUX_OK) {
         error = WEIR_FREERTOS_BAD_TABLE;
     }
+    weir_moderate_config_t moderation = {.absolute = config->gather, .size = 1};
+    if (error == WEIR_FREERTOS_OK && weir_moderate_check(&moderation) != WEIR_MODERATE_OK) {
+        error = WEIR_FREERTOS_BAD_GATHER;
+    }
+    weir_moderate_start(&net->card, &moderation);
     for (uint8_t which = 0; error == WEIR_FREERTOS_OK && which < config->count; which++) {
         start_lane(net, which);
         if (xTaskCreate(run, "weir", config->stack_words, &net->lanes[which], config->classes[which].urgency, &net->lanes[which].worker) !=

@@ -49,6 +49,7 @@ pub fn system(cpu: Cpu) -> System {
         receivers: Vec::new(),
         flows: Vec::new(),
         linux: Linux::default(),
+        freertos: None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use super::{PortText, limit_fields, stands_first};
 use crate::c_text::{call, definition};
 use crate::plan::{ChipPlan, LineStart, PlannedSource};
+use crate::rtos_text::SOURCES_START;
 
 pub(super) const TEXT: PortText = PortText {
     article: "a",
@@ -37,7 +38,11 @@ fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     }
     writeln!(
         out,
-        " *     int main(void) {{ ...; weir_system_start(); ... }}\n *"
+        " *     int main(void) {{ ...; {}; ... }}\n *",
+        match plan.freertos {
+            Some(_) => "weir_system_start(weir_freertos_lwip_input, &netif)",
+            None => "weir_system_start()",
+        }
     )?;
     writeln!(
         out,
@@ -60,6 +65,10 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
         "#ifndef __ARM_ARCH_7M__\n#error \"these limits are for a Cortex-M3: compile with -mcpu={} -mthumb\"\n#endif\n",
         plan.chip
     )?;
+    // First, so that the limits know what FreeRTOS masks.
+    if plan.freertos.is_some() {
+        writeln!(out, "#include <weir/freertos.h>\n")?;
+    }
     writeln!(
         out,
         "#include <weir/chips/cmsdk.h>\n#include <weir/cortex_m.h>\n"
@@ -202,14 +211,15 @@ fn groups(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
 }
 
 fn start(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
+    let name = match plan.freertos {
+        Some(_) => SOURCES_START,
+        None => "weir_system_start()",
+    };
     writeln!(
         out,
         "/** Gives the interrupts their priorities and starts every source; from a thread. No handler runs before all have started. */"
     )?;
-    let mut lines = vec![
-        "#define weir_system_start()".to_owned(),
-        "    do {".to_owned(),
-    ];
+    let mut lines = vec![format!("#define {name}"), "    do {".to_owned()];
     let mut statement = |text: String| lines.push(format!("        {text};"));
     for source in &plan.sources {
         statement(format!(

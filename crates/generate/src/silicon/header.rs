@@ -6,8 +6,8 @@ use std::fmt::{self, Write};
 use weir_report::{rate, time};
 
 use super::{SiliconPlan, SiliconSource};
-use crate::MARKER;
 use crate::c_text::{c_string, comment};
+use crate::header::mark;
 
 /// The digits of numbers in comments.
 const DIGITS: u8 = 4;
@@ -49,12 +49,7 @@ pub fn silicon_header(plan: &SiliconPlan<'_>, file: &str) -> String {
 }
 
 fn write_header(out: &mut String, plan: &SiliconPlan<'_>, file: &str) -> fmt::Result {
-    writeln!(
-        out,
-        "/* {MARKER} {} from {}: change that file instead. */",
-        env!("CARGO_PKG_VERSION"),
-        comment(file)
-    )?;
+    mark(out, file)?;
     writeln!(out, "/**")?;
     writeln!(
         out,

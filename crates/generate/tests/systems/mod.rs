@@ -32,6 +32,7 @@ pub fn system(flavour: &str) -> System {
         receivers: Vec::new(),
         flows: Vec::new(),
         linux: Linux::default(),
+        freertos: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! (docs/generated/system-file.md).
 use toml_edit::{Item, TableLike};
 
+use super::freertos::Freertos;
 use super::leaf::{Amount, Name, StatedCost, Text, Truth, UrgencyNumber, Vector, Whole, Worst};
 use super::linux::{InterfaceName, Linux, Match};
 use super::value::{List, choice, section, words};
@@ -31,6 +32,8 @@ section! {
         optional silicon: Silicon, default "one with the defaults, if a limit is in hardware", example "{ phase_bits = 16, rate_bits = 10 }";
         /// What `weir linux` does.
         optional linux: Linux, default "all as without its keys", example "{ mode = \"exact\" }";
+        /// The FreeRTOS of `weir generate --rtos freertos`.
+        optional freertos: Freertos, default "none", example "{ priorities = 25, common = { urgency = 2, queue = 8 } }";
         /// Timers that several limits share. Without a board, every timer that a limit uses.
         optional timer: List<Timer>, default "none", example "";
         /// The sources of interrupts.
@@ -453,6 +456,10 @@ section! {
         /// The packets or events that can wait for it after their bottom half, as in a socket's
         /// buffer.
         optional backlog: Count, default "not stated", example "32";
+        /// The most frames that it gets, from code of `weir generate --rtos freertos`: those beyond
+        /// it are dropped in the interrupt. It holds for each of FreeRTOS's ticks, rounded down to
+        /// whole frames.
+        optional budget: ExactRate, default "none: it gets as many as come", example "\"4kHz\"";
         /// How `weir linux` recognises the receiver's sockets.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
+mod generated;
+mod ram;
 mod real;
 mod stages;
 mod tone;
@@ -36,6 +38,15 @@ impl Node {
 
     /// The same with options of the compiler.
     fn built(options: &[&str]) -> Option<Self> {
+        Self::with_tools(|_| {
+            let mut build = Command::new(repository("experiments/behnke2021/node/build.sh"));
+            build.args(options);
+            build
+        })
+    }
+
+    /// What a command builds that prints the path of its ELF, and may leave it in the folder.
+    fn with_tools(build: impl FnOnce(&Path) -> Command) -> Option<Self> {
         for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
             if Command::new(tool).arg("--version").output().is_err() {
                 skipped(&format!(
@@ -44,13 +55,11 @@ impl Node {
                 return None;
             }
         }
-        let output = Command::new(repository("experiments/behnke2021/node/build.sh"))
-            .args(options)
-            .output()
-            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let output = build(folder.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         Some(Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             elf: PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()),
         })
     }
@@ -79,13 +88,15 @@ impl Node {
         command
     }
 
-    fn try_run(&self, plan: &str, options: &str) -> Output {
+    /// QEMU with the node and a peer that follows a plan.
+    fn qemu_with_peer(&self, plan: &str, options: &str) -> Command {
         fs::write(self.path("plan"), plan).unwrap();
         // The plugin is beside this program: Cargo builds it for the tests, too.
         let plugin = std::env::current_exe()
             .unwrap()
             .with_file_name("libweir_peer.so");
-        self.qemu(options)
+        let mut command = self.qemu(options);
+        command
             .args(["-icount", "shift=3,sleep=off"])
             .args(["-netdev", "hubport,id=net,hubid=0"])
             .args(["-net", "nic,netdev=net,model=lan9118"])
@@ -95,9 +106,12 @@ impl Node {
                 plugin.display(),
                 self.path("plan").display(),
                 self.path("report").display()
-            ))
-            .output()
-            .unwrap()
+            ));
+        command
+    }
+
+    fn try_run(&self, plan: &str, options: &str) -> Output {
+        self.qemu_with_peer(plan, options).output().unwrap()
     }
 
     /// What the peer reports, and what the node has printed.
@@ -249,6 +263,7 @@ fn what_the_node_cannot_do_is_refused() {
         ("address=10.0.0", "as in 10.0.0.2"),
         ("layout=p0 urgency=above task=lateness", "nothing is above"),
         ("busy-ms=200", "interval-ms at most"),
+        ("change-ms=5", "driver=demux server=on"),
     ] {
         let output = node.try_run(r#"{"end": "1s"}"#, options);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

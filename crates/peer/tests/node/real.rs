@@ -39,6 +39,22 @@ fn eventually(command: &mut Command) -> Output {
     }
 }
 
+/// The interpreter that has pymodbus.
+fn python() -> String {
+    let python = Command::new(repository("scripts/python-env.sh"))
+        .arg("node")
+        .output()
+        .unwrap();
+    assert!(python.status.success(), "{python:?}");
+    let folder = String::from_utf8(python.stdout).unwrap();
+    format!("{}/bin/python", folder.trim())
+}
+
+/// QEMU's user network, which leads two ports of this machine to the node.
+fn user_network(id: &str, http: u16, modbus: u16) -> String {
+    format!("user,id={id},hostfwd=tcp:127.0.0.1:{http}-:80,hostfwd=tcp:127.0.0.1:{modbus}-:502")
+}
+
 #[test]
 fn curl_and_pymodbus_talk_to_the_node() {
     let Some(node) = Node::new() else { return };
@@ -46,19 +62,10 @@ fn curl_and_pymodbus_talk_to_the_node() {
         skipped("curl is missing; scripts/bootstrap.sh arm installs it");
         return;
     }
-    let python = Command::new(repository("scripts/python-env.sh"))
-        .arg("node")
-        .output()
-        .unwrap();
-    assert!(python.status.success(), "{python:?}");
-    let python = String::from_utf8(python.stdout).unwrap();
     let (http, modbus) = (free_port(), free_port());
     let machine = node
         .qemu("address=10.0.2.15")
-        .arg("-netdev")
-        .arg(format!(
-            "user,id=net,hostfwd=tcp:127.0.0.1:{http}-:80,hostfwd=tcp:127.0.0.1:{modbus}-:502"
-        ))
+        .args(["-netdev", &user_network("net", http, modbus)])
         .args(["-net", "nic,netdev=net,model=lan9118"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -75,11 +82,40 @@ fn curl_and_pymodbus_talk_to_the_node() {
     let page = String::from_utf8_lossy(&page.stdout);
     assert!(page.contains("lwIP"), "{page}");
 
-    let registers = Command::new(format!("{}/bin/python", python.trim()))
+    let registers = Command::new(python())
         .arg(repository("crates/peer/tests/node/modbus.py"))
         .arg(modbus.to_string())
         .output()
         .unwrap();
+    assert!(registers.status.success(), "{registers:?}");
+    drop(machine);
+}
+
+/// The peer floods while a client that knows nothing of it talks to the node, beside a task that
+/// has half of the processor. With the driver as it is, pymodbus gives up at this rate.
+#[test]
+fn pymodbus_talks_to_the_node_under_a_flood() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let plan = r#"{"end": "200s", "address": "10.0.2.77", "guest": "10.0.2.15",
+        "flood": {"pattern": "poisson:120kHz", "end": "200s", "frames": {"udp": 5001}}}"#;
+    let modbus = free_port();
+    let options = "address=10.0.2.15 modbus=apart task=lateness steps=1136 driver=demux limit-hz=1900 limit-burst=1 work=165";
+    let machine = node
+        .qemu_with_peer(plan, options)
+        .args(["-netdev", &user_network("user", free_port(), modbus)])
+        .args(["-netdev", "hubport,id=out,hubid=0,netdev=user"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let machine = Machine(machine);
+    let registers = eventually(
+        Command::new(python())
+            .arg(repository("crates/peer/tests/node/modbus.py"))
+            .arg(modbus.to_string()),
+    );
     assert!(registers.status.success(), "{registers:?}");
     drop(machine);
 }

@@ -5,11 +5,17 @@ use serde_json::Value;
 use super::{Node, failures, latencies};
 
 /// The buffers of all classes.
-const BUFFERS: u64 = 48;
+const BUFFERS: u64 = 64;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
 ];
-const REASONS: [&str; 4] = ["no_receiver", "malformed", "lane_full", "over_budget"];
+const REASONS: [&str; 5] = [
+    "no_receiver",
+    "malformed",
+    "lane_full",
+    "over_budget",
+    "too_deep",
+];
 
 struct Run {
     clients: Vec<weir_peer::ClientReport>,
@@ -82,6 +88,65 @@ fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
 }
 
 #[test]
+fn hosts_that_do_not_exist_take_no_buffer_for_good() {
+    let Some(node) = Node::built(&["-DNODE_WEIR", "-DNODE_HARDENED"]) else {
+        return;
+    };
+    let neighbour = "neighbour=10.0.0.1/52:54:00:00:00:01";
+    for frames in [r#"{"syn": 502}"#, r#"{"segment": 502}"#, r#""arp""#] {
+        let flood = format!(r#""pattern": "poisson:50kHz", "frames": {frames}"#);
+        let ran = run(&node, &flood, PAGE, neighbour);
+        assert_eq!(latencies(&ran.clients[0]).len(), 10, "{frames}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{frames}");
+    }
+}
+
+/// lwIP keeps fragments for seconds, in the buffers of their own class.
+#[test]
+fn fragments_keep_no_buffer_of_others() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "poisson:50kHz", "frames": "fragment""#;
+    let ran = run(&node, flood, PAGE, "");
+    assert_eq!(latencies(&ran.clients[0]).len(), 10);
+    let kept = BUFFERS - ran.count(&["buffers"]);
+    assert!((1..=8).contains(&kept), "{kept}");
+}
+
+#[test]
+fn gathered_frames_wait_for_a_tick_at_most_and_none_is_forgotten() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let ask = r#"{"ask": {"udp": 64}, "pattern": "poisson:500Hz:seed=4", "count": 250, "begin": "101ms"}"#;
+    for flood in ["1Hz", "poisson:20kHz"] {
+        let flood = format!(r#""pattern": "{flood}", "frames": {{"udp": 5001}}"#);
+        let soon = run(&node, &flood, ask, "work=40");
+        let late = run(&node, &flood, ask, "gather-us=1 work=40");
+        let [soon, late] = [soon, late].map(|ran| {
+            assert_eq!(failures(&ran.clients[0]), [""; 0], "{flood}");
+            *latencies(&ran.clients[0]).iter().max().unwrap()
+        });
+        // A tick, and what is handled before in the same interrupt.
+        assert!(late > soon && late < soon + 1_300_000, "{soon} {late}");
+    }
+}
+
+/// A socket holds six datagrams.
+#[test]
+fn a_receiver_as_urgent_as_its_worker_takes_its_datagrams_in_turn() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "bursts:30:gap=10us:period=5ms", "frames": {"udp": 5000}"#;
+    let ran = run(&node, flood, "", "server-urgency=21");
+    let served = ran.printed["windows"][0]["served"].as_u64().unwrap();
+    // Of thirty, eight fit into the class, and those that are handled meanwhile.
+    assert!(served * 30 >= ran.sent * 12, "{served} of {}", ran.sent);
+}
+
+#[test]
 fn what_is_for_others_leaves_the_urgent_receiver_alone() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
         return;
@@ -95,6 +160,34 @@ fn what_is_for_others_leaves_the_urgent_receiver_alone() {
         assert_eq!(ran.count(&["buffers"]), BUFFERS, "port {port}");
         let window = &ran.printed["windows"][0];
         assert_eq!(window["late_jobs"], 0, "port {port}");
+    }
+}
+
+/// Every 7 ms of a flood its receiver goes with frames waiting, or comes back, the limit is halved or
+/// doubled, and a budget is set or taken away.
+#[test]
+fn what_changes_in_the_midst_of_a_flood_loses_nothing() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    for options in [
+        "",
+        "limit-hz=20000",
+        "limit-hz=2000 limit=bursty work=60",
+        "gather-us=1 work=60",
+    ] {
+        let flood = r#""pattern": "poisson:40kHz", "frames": {"udp": 5000}"#;
+        let ran = run(&node, flood, PAGE, &format!("change-ms=7 {options}"));
+        assert_eq!(latencies(&ran.clients[0]).len(), 10, "{options}");
+        assert_eq!(ran.count(&["buffers"]), BUFFERS, "{options}");
+        // The frames were the receiver's for half of the time, and nobody's for the other.
+        let of = |names: &[&str]| names.iter().map(|name| ran.of_receivers(name)).sum::<u64>();
+        let known = of(&["frames", "lane_full", "over_budget"]);
+        let nobodys = ran.count(&["handled"]) - known;
+        let own = ran.count(&["udp", "frames"]) + ran.count(&["udp", "lane_full"]);
+        assert!(own > 200 && nobodys > 200, "{options}: {own} {nobodys}");
+        let charged = ran.of_receivers("ticks") + ran.count(&["for_nobody"]);
+        assert_eq!(charged, ran.count(&["ticks"]), "{options}");
     }
 }
 

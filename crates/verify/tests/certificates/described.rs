@@ -96,6 +96,7 @@ pub fn system(of: &Value) -> System {
             deadline: flow["deadline"].as_u64(),
         }),
         linux: Linux::default(),
+        freertos: None,
     }
 }
 

@@ -107,6 +107,7 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
         silicon: None,
         flows: Vec::new(),
         linux: Linux::default(),
+        freertos: None,
     };
     let analysis = weir_analysis::analyse(&system);
     let text = serde_json::to_string(&weir_analysis::certificate(&system, &analysis)).unwrap();

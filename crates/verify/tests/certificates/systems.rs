@@ -299,6 +299,7 @@ fn assemble(
         receivers,
         flows,
         linux: Linux::default(),
+        freertos: None,
     }
 }
 

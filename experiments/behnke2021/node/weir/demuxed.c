@@ -2,26 +2,31 @@
 #include "demuxed.h"
 
 #include "lwip/netif.h"
+#include "lwip/prot/ip.h"
 
 #include "weir/freertos_lwip.h"
+#include "weir/work.h"
 
 #include "board.h"
 #include "card.h"
 #include "host.h"
 #include "options.h"
+#include "servers.h"
 #include "stages.h"
 #include "tally.h"
 
 /* The words of a frame that demux sees. */
 enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 
-/* A class for ports that nobody has, one for what has no port, and one for each server. */
-enum { CLASSES = 6, FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
+/* A class for ports that nobody has, one for fragments, one for what has no port, and one for each
+ * urgency of a server. lwIP keeps fragments until the others come: they have no buffers of ARP's. */
+enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS + 1 };
+enum { FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 static weir_freertos_frame_t frames[CLASSES][FRAMES];
 static weir_freertos_net_t net;
+static UBaseType_t udp_urgency;
 
-/* Takes one frame: the limit has let the interrupt in for it. */
 static void take_frame(BaseType_t *woken)
 {
     uint32_t status = card_status(), length = card_length(status);
@@ -50,41 +55,91 @@ static void take_frame(BaseType_t *woken)
     weir_freertos_defer(&net, frame, woken);
 }
 
+/* Forgets the frames that came, unless there are further ones. */
+static bool is_more(void)
+{
+    if (card_waits()) {
+        return true;
+    }
+    card_acknowledge();
+    if (!card_waits()) {
+        return false;
+    }
+    board_pend(BOARD_CARD_LINE); /* it came since the look, and was forgotten with the others */
+    return true;
+}
+
+/* The limit has let the interrupt in: it takes so many frames, or as many as there are. */
+static void take_frames(BaseType_t *woken)
+{
+    weir_work_t work;
+    weir_work_begin(&work, (uint16_t) options.work);
+    for (uint32_t waiting = card_count(); waiting > 0 && weir_work_take(&work); waiting--) {
+        take_frame(woken);
+    }
+}
+
 void stages_take(BaseType_t *woken)
 {
     weir_freertos_interrupt_begins(&net);
-    if (card_waits()) {
-        take_frame(woken);
-    }
-    if (!card_waits()) {
-        card_acknowledge();
-        if (card_waits()) { /* it came since the look, and was forgotten with the others */
-            board_pend(BOARD_CARD_LINE);
+    if (weir_freertos_frames_wait(&net)) {
+        stages_enable(false);
+    } else {
+        take_frames(woken);
+        bool is_left = is_more();
+        if (weir_freertos_frames_taken(&net, is_left) && options.gather_us != 0) {
+            stages_enable(true);
         }
     }
     weir_freertos_interrupt_ends(&net);
 }
 
+bool demuxed_wait_ends(void)
+{
+    return weir_freertos_wait_ends(&net);
+}
+
+bool demuxed_is_due(void)
+{
+    return net.card.state.phase == WEIR_MODERATE_RAISED;
+}
+
+static bool has_server(UBaseType_t urgency)
+{
+    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
+        if (options.layout->modbus[server] == urgency) {
+            return true;
+        }
+    }
+    return options.layout->servers == urgency;
+}
+
 void demuxed_start(struct netif *netif)
 {
     static weir_freertos_class_t classes[CLASSES];
+    static const UBaseType_t without_server[SERVERS] = {
+        [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
     uint8_t count = 0;
-    classes[count++] = (weir_freertos_class_t) {STAGES_ORPHAN_URGENCY, frames[0], FRAMES};
-    classes[count] = (weir_freertos_class_t) {STAGES_COMMON_URGENCY, frames[count], FRAMES};
-    count++;
-    for (uint32_t server = OPTIONS_MODBUS_SERVERS; server-- > 0; count++) {
-        classes[count] = (weir_freertos_class_t) {options.layout->modbus[server], frames[count], FRAMES};
+    for (; count < SERVERS; count++) {
+        classes[count] = (weir_freertos_class_t) {without_server[count], frames[count], FRAMES};
+    }
+    for (UBaseType_t urgency = STAGES_COMMON_URGENCY + 1; urgency < configMAX_PRIORITIES; urgency++) {
+        if (has_server(urgency)) {
+            classes[count] = (weir_freertos_class_t) {urgency, frames[count], FRAMES};
+            count++;
+        }
     }
     weir_freertos_config_t config = {
         .classes = classes,
         .count = count,
-        .common = 1,
-        .orphans = 0,
-        .fragments = 1,
+        .common = COMMON,
+        .orphans = ORPHANS,
+        .fragments = PIECES,
         .slots = SLOTS,
         .bindings = BINDINGS,
         .receivers = STAGES_RECEIVERS,
         .stack_words = STACK_WORDS,
+        .gather = options.gather_us * BOARD_CLOCK_MHZ,
         .input = weir_freertos_lwip_input,
         .context = netif,
     };
@@ -97,10 +152,21 @@ void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t ur
     if (options.driver == DRIVER_DEMUX) {
         weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
-        if (options.budget != 0 && receiver < OPTIONS_MODBUS_SERVERS) {
+        if (receiver == STAGES_UDP) {
+            udp_urgency = urgency;
+        }
+        if (options.budget != 0) {
             weir_freertos_set_budget(&net, receiver, options.budget);
         }
     }
+}
+
+void demuxed_change(bool is_other)
+{
+    weir_freertos_set_budget(&net, STAGES_MODBUS, is_other ? 1 : options.budget);
+    weir_freertos_error_t error = is_other ? weir_freertos_unbind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP)
+                                           : weir_freertos_bind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, udp_urgency);
+    configASSERT(error == WEIR_FREERTOS_OK);
 }
 
 void demuxed_refill(void)
@@ -111,7 +177,7 @@ void demuxed_refill(void)
 void stages_print(void)
 {
     static const char *const names[STAGES_RECEIVERS] = {"modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo"};
-    static const char *const reasons[WEIR_FREERTOS_REASONS] = {"no_receiver", "malformed", "lane_full", "over_budget"};
+    static const char *const reasons[WEIR_FREERTOS_REASONS] = {"no_receiver", "malformed", "lane_full", "over_budget", "too_deep"};
     if (options.driver != DRIVER_DEMUX) {
         return;
     }
@@ -122,9 +188,9 @@ void stages_print(void)
         }
     }
     host_print(",\n  \"weir\": {\"handled\": ");
-    host_print_number(net.device.handled);
-    host_print_field("ticks", net.device.cycles);
-    host_print_field("for_nobody", net.account.orphans);
+    host_print_number(net.all.packets);
+    host_print_field("ticks", net.all.cycles);
+    host_print_field("for_nobody", net.nobody.cycles);
     host_print_field("buffers", buffers);
     for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
         host_print_field(reasons[reason], net.dropped[reason]);
@@ -134,11 +200,10 @@ void stages_print(void)
         host_print(",\n    \"");
         host_print(names[at]);
         host_print("\": {\"frames\": ");
-        host_print_number(receiver->frames);
-        host_print_field("ticks", receiver->account.received);
-        for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
-            host_print_field(reasons[reason], receiver->dropped[reason]);
-        }
+        host_print_number(receiver->account.packets - receiver->lane_full - receiver->over_budget);
+        host_print_field("ticks", receiver->account.cycles);
+        host_print_field("lane_full", receiver->lane_full);
+        host_print_field("over_budget", receiver->over_budget);
         host_print("}");
     }
     host_print("}");

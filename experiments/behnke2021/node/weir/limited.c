@@ -6,12 +6,15 @@
  */
 #include "stages.h"
 
+#include "task.h"
+
 #include "weir/limit.h"
 
 #include "board.h"
 #include "card.h"
 #include "demuxed.h"
 #include "options.h"
+#include "sizes.h"
 
 static weir_limit_t limit;
 static bool is_started;
@@ -46,7 +49,8 @@ bool stages_is_on(void)
 
 bool stages_let_in(void)
 {
-    if (options.limit_hz == 0) {
+    /* Gathered frames come once in a tick. */
+    if (options.limit_hz == 0 || (options.gather_us != 0 && demuxed_is_due())) {
         return true;
     }
     uint32_t now = board_clock();
@@ -63,9 +67,49 @@ void vApplicationTickHook(void)
     }
     if (options.driver == DRIVER_DEMUX) {
         demuxed_refill();
+        if (demuxed_wait_ends()) {
+            board_pend(BOARD_CARD_LINE);
+        }
     }
     if (options.limit_hz != 0) {
         perform(weir_limit_tick(&limit, board_clock(), false));
+    }
+}
+
+/* A limit of so many interrupts in the long run: a bucket gets one in each interval, bursty its
+ * whole burst. */
+static weir_limit_config_t limit_of(uint32_t hz)
+{
+    bool is_bursty = options.limit == LIMIT_BURSTY;
+    uint64_t ticks = (uint64_t) BOARD_CLOCK_HZ * (is_bursty ? options.limit_burst : 1);
+    uint64_t interval = (ticks + hz - 1) / hz;
+    configASSERT(interval <= UINT32_MAX);
+    return (weir_limit_config_t) {
+        .interval = (weir_ticks_t) interval,
+        .burst = (uint8_t) options.limit_burst,
+        .policy = is_bursty ? WEIR_LIMIT_BURSTY : WEIR_LIMIT_BUCKET,
+        .timing = WEIR_LIMIT_LAZY,
+        .trigger = WEIR_LIMIT_LEVEL,
+    };
+}
+
+/* change-ms: whatever comes meanwhile, the limit is halved, a budget is set and a receiver goes, and
+ * then all is as it was. */
+static void change(void *unused)
+{
+    (void) unused;
+    for (bool is_other = true;; is_other = !is_other) {
+        vTaskDelay(pdMS_TO_TICKS(options.change_ms));
+        demuxed_change(is_other);
+        if (options.limit_hz != 0) {
+            weir_limit_config_t to = limit_of(is_other ? (options.limit_hz + 1) / 2 : options.limit_hz);
+            weir_limit_step_t step;
+            taskENTER_CRITICAL();
+            weir_limit_error_t error = weir_limit_reconfigure(&limit, &to, board_clock(), &step);
+            perform(step);
+            taskEXIT_CRITICAL();
+            configASSERT(error == WEIR_LIMIT_OK);
+        }
     }
 }
 
@@ -75,20 +119,13 @@ void stages_start(struct netif *netif)
         demuxed_start(netif);
     }
     if (options.limit_hz != 0) {
-        /* As many in the long run: a bucket gets one in each interval, bursty its whole burst. */
-        bool is_bursty = options.limit == LIMIT_BURSTY;
-        uint64_t ticks = (uint64_t) BOARD_CLOCK_HZ * (is_bursty ? options.limit_burst : 1);
-        uint64_t interval = (ticks + options.limit_hz - 1) / options.limit_hz;
-        configASSERT(interval <= UINT32_MAX);
-        limit.config = (weir_limit_config_t) {
-            .interval = (weir_ticks_t) interval,
-            .burst = (uint8_t) options.limit_burst,
-            .policy = is_bursty ? WEIR_LIMIT_BURSTY : WEIR_LIMIT_BUCKET,
-            .timing = WEIR_LIMIT_LAZY,
-            .trigger = WEIR_LIMIT_LEVEL,
-        };
+        limit.config = limit_of(options.limit_hz);
         configASSERT(weir_limit_check(&limit.config) == WEIR_LIMIT_OK);
         weir_limit_start(&limit, board_clock());
+    }
+    if (options.change_ms != 0) {
+        BaseType_t made = xTaskCreate(change, "change", SIZES_TASK_STACK / sizeof(StackType_t), NULL, options.layout->above, NULL);
+        configASSERT(made == pdPASS);
     }
     is_started = true;
 }

@@ -33,6 +33,7 @@
 
 #include "weir/account.h"
 #include "weir/demux.h"
+#include "weir/moderate.h"
 
 /**
  * The clock that costs are counted with: 32 bits that count up and wrap. A cost is in its units.
@@ -51,10 +52,14 @@
 #endif
 
 /**
- * Bytes of a frame that demux wants to see, in whole words: behind them lies what it needs of
- * hardly any frame.
+ * Bytes of a frame that demux wants to see, in whole words, at least 60: the shortest frame. Behind
+ * them lie the ports of hardly any frame: those behind a tag and IPv6 need 64, behind options of
+ * IPv4 up to 76.
  */
+#ifndef WEIR_FREERTOS_HEAD
 #define WEIR_FREERTOS_HEAD 60u
+#endif
+_Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
 
 /** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
@@ -63,11 +68,12 @@
 
 /** What becomes of a frame that is not given to the stack. */
 typedef enum {
-    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, and orphans are dropped */
-    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are cut off, or contradict themselves */
+    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
+    WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
     WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver has had as many as it may have */
-    WEIR_FREERTOS_REASONS = 4
+    WEIR_FREERTOS_TOO_DEEP = 4,    /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
+    WEIR_FREERTOS_REASONS = 5
 } weir_freertos_reason_t;
 
 /** A frame in a buffer of its class. */
@@ -91,11 +97,11 @@ typedef struct {
 
 /** Who receives: a task, named by its place in the array of all receivers. */
 typedef struct {
-    weir_account_process_t account;          /**< `received`: what its frames took, in units of the clock */
-    uint32_t frames;                         /**< that its class's worker has handled */
-    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< by reason */
-    uint32_t budget;                         /**< frames for each tick of the budget; 0: as many as come */
-    uint32_t left;                           /**< of it, until the next */
+    weir_account_total_t account; /**< what its frames took, in units of the clock, and how many they were */
+    uint32_t lane_full;           /**< those of them that were dropped: no buffer */
+    uint32_t over_budget;         /**< and those beyond the budget; the others were its worker's */
+    uint32_t budget;              /**< frames for each tick of the budget; 0: as many as come */
+    uint32_t left;                /**< of it, until the next */
 } weir_freertos_receiver_t;
 
 /** What waits for a class's worker. */
@@ -117,10 +123,11 @@ typedef struct {
     uint8_t common;       /**< the class of what has no port: ARP, ICMP and the like */
     uint8_t orphans;      /**< the class of ports that nobody has, or WEIR_DEMUX_DROP */
     uint8_t fragments;    /**< the class of fragments, or WEIR_DEMUX_DROP */
-    uint16_t slots;       /**< of the table: a power of two */
+    uint16_t slots;       /**< of the table: a power of two, at least 4 */
     uint16_t bindings;    /**< the most that can exist at once */
     uint16_t receivers;   /**< the most */
     uint16_t stack_words; /**< of each worker */
+    uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0: not at all */
     weir_freertos_input_t *input;
     void *context;
 } weir_freertos_config_t;
@@ -133,8 +140,9 @@ typedef struct weir_freertos_net {
     weir_freertos_receiver_t *receivers;
     weir_freertos_lane_t *lanes;
     weir_freertos_config_t config;
-    weir_account_t account;                  /**< `orphans`: what was done for nobody */
-    weir_account_device_t device;            /**< all frames, and what they took */
+    weir_moderate_t card;                    /**< moderate: what waits in the card is its one packet */
+    weir_account_total_t all;                /**< frames, and what they took */
+    weir_account_total_t nobody;             /**< those of no receiver, and what they took */
     uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
     uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
     uint32_t *interrupted;                   /**< and did before the interrupt */
@@ -152,7 +160,8 @@ typedef enum {
     WEIR_FREERTOS_BAD_KEY = 5,      /**< port 0, or a protocol other than UDP and TCP */
     WEIR_FREERTOS_BAD_RECEIVER = 6, /**< not below the number of receivers */
     WEIR_FREERTOS_FULL = 7,         /**< the table has no room for another binding */
-    WEIR_FREERTOS_NOT_BOUND = 8     /**< that receiver does not have that port */
+    WEIR_FREERTOS_NOT_BOUND = 8,    /**< that receiver does not have that port */
+    WEIR_FREERTOS_BAD_GATHER = 9    /**< half a wrap of the clock, or more */
 } weir_freertos_error_t;
 
 /** Starts a card's receivers, before the scheduler or in a task. */
@@ -177,6 +186,39 @@ weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_
 /** Begins the next period of all budgets. In an interrupt that the card's cannot interrupt, or a
  * critical section. */
 void weir_freertos_refill(weir_freertos_net_t *net);
+
+/**
+ * moderate (behnke2022 §2.2): the card interrupts. True: its frames wait for others, and the card's
+ * interrupt is to be off from now on. False: they are to be taken now. In the card's interrupt.
+ */
+WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
+{
+    return net->card.config.absolute != 0 && net->card.state.phase != WEIR_MODERATE_RAISED &&
+           !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
+}
+
+/**
+ * The card's frames were taken, but for those that are left if `is_more`. True: its interrupt is to
+ * be on again. False: what is left waits for others. In the card's interrupt.
+ */
+WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_more)
+{
+    if (net->card.config.absolute == 0) {
+        return true;
+    }
+    uint32_t now = WEIR_FREERTOS_CLOCK;
+    weir_moderate_take(&net->card, 1, now);
+    return !is_more || weir_moderate_arrive(&net->card, now).interrupt;
+}
+
+/**
+ * Has the time of waiting frames passed? Then the card's interrupt is to come, by the interrupt
+ * controller's request, though it is off at the card. In FreeRTOS's tick.
+ */
+WEIR_INLINE bool weir_freertos_wait_ends(weir_freertos_net_t *net)
+{
+    return weir_moderate_expired_with(&net->card.state, &net->card.config, WEIR_FREERTOS_CLOCK);
+}
 
 /* Whoever is charged has had the time until now; from now on `to` has it. */
 WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)

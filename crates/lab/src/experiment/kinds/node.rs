@@ -13,13 +13,13 @@ mod values;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use toml::Spanned;
 use weir_board::elf;
 use weir_model::Duration;
-use weir_report::{Temporary, give_way_to_interruption};
+use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
@@ -249,17 +249,16 @@ impl Node {
         if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
             let pattern = variant.pattern.at(x)?;
             let (from, until) = (&variant.from, variant.until.as_deref().unwrap_or(END));
-            match &variant.packets {
-                Packets::Simulated => {
-                    plan["pins"] =
-                        json!([{ "irq": PIN, "pattern": pattern, "seed": seed, "begin": from }]);
+            let mut times = json!({ "pattern": pattern, "seed": seed, "begin": from });
+            if let Some(frames) = variant.packets.flood() {
+                plan["flood"] = frames;
+                times["end"] = json!(until);
+                for (name, value) in times.as_object().into_iter().flatten() {
+                    plan["flood"][name] = value.clone();
                 }
-                Packets::Udp { port, length } => {
-                    plan["flood"] = json!({
-                        "pattern": pattern, "seed": seed, "begin": from, "end": until,
-                        "frames": { "udp": port }, "length": length,
-                    });
-                }
+            } else {
+                times["irq"] = json!(PIN);
+                plan["pins"] = json!([times]);
             }
         }
         let mut options = vec![
@@ -271,7 +270,8 @@ impl Node {
             options.push("packets=simulated".to_owned());
             line = PIN;
         }
-        let words = [&self.options, &variant.options, &self.quick_options];
+        let of_variant = variant.options.at(x)?;
+        let words = [&self.options, &of_variant, &self.quick_options];
         options.extend(
             words
                 .iter()
@@ -321,10 +321,7 @@ fn output(
 ) -> Result<String, ExperimentError> {
     let mut command = Command::new(place.path(script));
     prepare(&mut command);
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
+    let output = run_to_end(&mut command)
         .map_err(|error| failed(script, format!("cannot be started: {error}")))?;
     // A node that has failed says how: that is a result, too.
     if !output.status.success() && output.stdout.is_empty() {

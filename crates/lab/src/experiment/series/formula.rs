@@ -133,7 +133,7 @@ impl<N: Names> Context for Lookup<'_, N> {
 }
 
 /// A text with formulas in braces, in files over `x` alone: `{2 * x}Hz`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::experiment) struct Template {
     /// The texts between the formulas; each but the last is followed by a formula.
     texts: Vec<String>,

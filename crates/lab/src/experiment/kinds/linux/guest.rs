@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The guest: `boards/linux/build.sh` makes it, `boards/linux/run.sh` starts it.
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
-use weir_report::{Temporary, give_way_to_interruption};
+use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 
 use super::spec::{Ring, Wire};
 use crate::experiment::error::ExperimentError;
@@ -95,11 +95,8 @@ fn output(command: &mut Command, program: &str) -> Result<String, ExperimentErro
         program: program.to_owned(),
         what,
     };
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| failed(format!("cannot be started: {error}")))?;
+    let output =
+        run_to_end(command).map_err(|error| failed(format!("cannot be started: {error}")))?;
     if !output.status.success() {
         give_way_to_interruption();
         return Err(failed(format!("failed ({})", output.status)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use weir_report::{Colour, Stroke};
 
 use super::FIRST_WINDOW;
@@ -94,9 +95,9 @@ pub(super) struct QuickSpec {
 pub(super) struct NodeVariant {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The variant's options, after those of all variants.
+    /// The variant's options, after those of all variants; they may depend on x.
     #[serde(default)]
-    pub options: String,
+    pub options: Template,
     /// What arrives.
     pub packets: Packets,
     /// When it arrives; if the pattern depends on x, nothing does at x = 0.
@@ -208,6 +209,29 @@ pub(super) enum Packets {
         #[serde(default = "length")]
         length: u16,
     },
+    /// Requests for a connection to a port, and segments with data for it, from hosts that do not
+    /// exist.
+    Syn(u16),
+    Segment(u16),
+    /// Echo requests, questions for the node's hardware address, last fragments of datagrams.
+    Echo,
+    Arp,
+    Fragment,
+}
+
+impl Packets {
+    /// What a flood of the peer's plan says of them; nothing for simulated packets.
+    pub fn flood(&self) -> Option<Value> {
+        Some(match self {
+            Self::Simulated => return None,
+            Self::Udp { port, length } => json!({ "frames": { "udp": port }, "length": length }),
+            Self::Syn(port) => json!({ "frames": { "syn": port } }),
+            Self::Segment(port) => json!({ "frames": { "segment": port } }),
+            Self::Echo => json!({ "frames": "echo" }),
+            Self::Arp => json!({ "frames": "arp" }),
+            Self::Fragment => json!({ "frames": "fragment" }),
+        })
+    }
 }
 
 fn length() -> u16 {

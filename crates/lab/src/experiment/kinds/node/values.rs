@@ -19,7 +19,7 @@
 //! - `guaranteed`: 1 if `weir check` guarantees every deadline of the variant's system, else 0
 //! - `bound`: its bound of the critical task's response in milliseconds, infinite if it has none
 //! - `clients.ID.answered`: the share of a client's requests that were answered in time, in %,
-//!   of those that it asked before the packets' end
+//!   of those that it asked from the first window on and before the packets' end
 //! - `clients.ID.worst`: the longest time that such an answer took, in milliseconds; 0 if there was
 //!   none
 //! - `clients.ID.p99`: the time that 99 % of these answers took at most, in milliseconds, where a
@@ -33,7 +33,7 @@ use serde_json::Value;
 use weir_target::Board;
 
 use super::spec::{Ask, Node, NodeClient, NodeVariant};
-use super::{BOARD, system, tone};
+use super::{BOARD, FIRST_WINDOW, nanoseconds, system, tone};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
@@ -154,6 +154,7 @@ pub(super) fn of_clients(
     until: f64,
 ) -> Result<Values, String> {
     let end = count(peer, "last_ns")?;
+    let begin = nanoseconds(FIRST_WINDOW)?;
     let mut values = Values::new();
     let mut reports = peer["clients"].as_array().into_iter().flatten();
     for client in clients {
@@ -170,7 +171,7 @@ pub(super) fn of_clients(
         let mut answers = Vec::new();
         for request in requests.as_array().into_iter().flatten() {
             let asked = count(request, "asked_ns")?;
-            if asked + patience <= end {
+            if asked >= begin && asked + patience <= end {
                 let took = request[took].as_f64();
                 answers.push((asked, took.filter(|took| *took <= patience)));
             }
@@ -407,26 +408,27 @@ mod tests {
     }
 
     #[test]
-    fn requests_count_that_could_be_answered_before_the_end() {
+    fn requests_count_of_the_windows_that_could_be_answered() {
         let asked = node(
             r#"{ id = "echo", ask = "ping", pattern = "1Hz", patience_ms = 1 },
             { id = "page", ask = { udp = 8 }, pattern = "1Hz", patience_ms = 1 }"#,
         );
         let clients = &asked.clients;
         let peer = json!({
-            "last_ns": 5_000_000,
+            "last_ns": 1_005_000_000,
             "pings": [
-                {"asked_ns": 0, "round_trip_ns": 400_000},
-                {"asked_ns": 1_000_000, "round_trip_ns": 1_500_000},
-                {"asked_ns": 3_000_000, "round_trip_ns": 300_000},
-                {"asked_ns": 4_500_000, "round_trip_ns": null},
+                {"asked_ns": 999_999_999, "round_trip_ns": null},
+                {"asked_ns": 1_000_000_000, "round_trip_ns": 400_000},
+                {"asked_ns": 1_001_000_000, "round_trip_ns": 1_500_000},
+                {"asked_ns": 1_003_000_000, "round_trip_ns": 300_000},
+                {"asked_ns": 1_004_500_000, "round_trip_ns": null},
             ],
             "clients": [{"requests": [
-                {"asked_ns": 0, "latency_ns": 250_000, "failure": null},
-                {"asked_ns": 1_000_000, "latency_ns": null, "failure": "late"},
+                {"asked_ns": 1_000_000_000, "latency_ns": 250_000, "failure": null},
+                {"asked_ns": 1_001_000_000, "latency_ns": null, "failure": "late"},
             ]}],
         });
-        let values = of_clients(&peer, clients, 2e6).unwrap();
+        let values = of_clients(&peer, clients, 1.002e9).unwrap();
         let value = |name: &str| values[&format!("clients.{name}")].as_number().unwrap();
         let of = |id: &str| OF_CLIENT.map(|what| value(&format!("{id}.{what}")));
         assert_eq!(of("echo"), [50.0, 0.4, 1.0, f64::INFINITY]);
@@ -436,7 +438,7 @@ mod tests {
             assert!(is_known(&node(""), name).is_err());
         }
         assert!(
-            of_clients(&json!({"last_ns": 1}), clients, 2e6)
+            of_clients(&json!({"last_ns": 1}), clients, 1.002e9)
                 .unwrap_err()
                 .contains("page")
         );

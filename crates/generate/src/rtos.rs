@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ports/freertos is told about a system: its receivers, the ports by which demux knows them,
+//! and the classes in which their frames wait.
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use weir_model::{Flow, FrameLane, Freertos, Protocol, System};
+
+use crate::identifier::c_identifier;
+use crate::plan::PlannedSource;
+use crate::port::Lack;
+
+/// The most slots of core's table (DEMUX-TABLE-5 asks for twice as many as there are sockets).
+const SLOTS_MOST: usize = 32_768;
+/// The numbers of classes that core can be compiled for.
+const CLASSES: [usize; 4] = [8, 16, 32, 64];
+/// IP's numbers of the protocols that have ports.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+/// Bytes of a word of a stack.
+const WORD: u32 = 4;
+
+/// What ports/freertos is told. All of it can be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RtosPlan<'a> {
+    /// The source that brings the frames, by its name in C.
+    pub card: String,
+    /// The priority of the card's interrupt.
+    pub card_priority: Option<u32>,
+    /// The frames that one of its interrupts takes at most; none: not stated.
+    pub max_work: Option<u64>,
+    /// How long frames wait in the card for others, in cycles; none: not at all.
+    pub gather_cycles: Option<u64>,
+    /// `configMAX_PRIORITIES`.
+    pub priorities: u32,
+    /// `configTICK_RATE_HZ`.
+    pub tick_hz: u64,
+    /// Words of each worker's stack.
+    pub stack_words: u32,
+    /// `WEIR_CLASSES`, at least.
+    pub core_classes: usize,
+    /// Slots of core's table.
+    pub slots: usize,
+    /// The classes, from the least urgent on.
+    pub classes: Vec<PlannedClass<'a>>,
+    /// The class of frames without a port, as an index in `classes`.
+    pub common: usize,
+    /// The class of frames for ports that nobody has; none: they are dropped.
+    pub orphans: Option<usize>,
+    /// The class of fragments; none: they are dropped.
+    pub fragments: Option<usize>,
+    /// The receivers, by their numbers.
+    pub receivers: Vec<PlannedReceiver<'a>>,
+    /// The receivers that get no frames: tasks with an urgency.
+    pub tasks: Vec<PlannedReceiver<'a>>,
+    /// The ports.
+    pub bindings: Vec<PortBinding<'a>>,
+}
+
+/// A class: a worker of one urgency, and its buffers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedClass<'a> {
+    /// FreeRTOS's.
+    pub urgency: u8,
+    /// Its buffers: the most of its frames that are in the system at once.
+    pub frames: u16,
+    /// Whose frames they are.
+    pub of: Vec<&'a str>,
+}
+
+/// A receiver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedReceiver<'a> {
+    /// Its name in the system.
+    pub name: &'a str,
+    /// Its name in C.
+    pub identifier: String,
+    /// FreeRTOS's.
+    pub urgency: u8,
+    /// The most frames that it gets in a tick; none: as many as come.
+    pub budget: Option<u32>,
+}
+
+/// A port that a receiver has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PortBinding<'a> {
+    /// The flow that the binding is of.
+    pub flow: &'a str,
+    /// The flow's name in C.
+    pub identifier: String,
+    /// IP's number: 6 is TCP, 17 is UDP.
+    pub protocol: u8,
+    /// The port.
+    pub port: u16,
+    /// The receiver, as an index in [`RtosPlan::receivers`].
+    pub receiver: usize,
+}
+
+impl fmt::Display for PortBinding<'_> {
+    /// `TCP 502`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let protocol = if self.protocol == TCP { "TCP" } else { "UDP" };
+        write!(f, "{protocol} {}", self.port)
+    }
+}
+
+/// Something that is wrong, and where.
+pub(crate) type PlacedLack = (String, Lack);
+
+/// Decides what ports/freertos is told.
+///
+/// # Errors
+/// Everything that is missing or contradicts itself.
+pub(crate) fn plan<'a>(
+    system: &'a System,
+    sources: &[PlannedSource<'a>],
+) -> Result<RtosPlan<'a>, Vec<PlacedLack>> {
+    let Some(freertos) = &system.freertos else {
+        let lack = Lack::new(
+            "the file does not say for which FreeRTOS the code is",
+            "add priorities = 25 (configMAX_PRIORITIES) and common = { urgency = 2, queue = 8 } to it, for example",
+        );
+        return Err(vec![("[freertos]".to_owned(), lack)]);
+    };
+    let mut planner = RtosPlanner {
+        system,
+        freertos,
+        wrong: Vec::new(),
+    };
+    let plan = planner.plan(sources);
+    plan.filter(|_| planner.wrong.is_empty())
+        .ok_or(planner.wrong)
+}
+
+struct RtosPlanner<'a> {
+    system: &'a System,
+    freertos: &'a Freertos,
+    wrong: Vec<PlacedLack>,
+}
+
+/// The receivers of a system.
+#[derive(Default)]
+struct PlannedReceivers<'a> {
+    of_flows: Vec<PlannedReceiver<'a>>,
+    others: Vec<PlannedReceiver<'a>>,
+    /// The number of a receiver of flows by its index in the system.
+    numbers: BTreeMap<usize, usize>,
+}
+
+impl<'a> RtosPlanner<'a> {
+    fn refuse(&mut self, place: String, what: impl Into<String>, right: impl Into<String>) {
+        self.wrong.push((place, Lack::new(what, right)));
+    }
+
+    /// None only after a refusal.
+    fn plan(&mut self, sources: &[PlannedSource<'a>]) -> Option<RtosPlan<'a>> {
+        let freertos = self.freertos;
+        let (number, flows) = self.flows()?;
+        let card = sources
+            .iter()
+            .find(|source| std::ptr::eq(source.source, &self.system.sources[number]));
+        let receivers = self.receivers(&flows);
+        let bindings = self.bindings(&flows, &receivers.numbers);
+        let classes = self.classes(&flows);
+        let of = |urgency| classes.iter().position(|class| class.urgency == urgency);
+        let of_lane = |lane: Option<FrameLane>| lane.and_then(|lane| of(lane.urgency));
+        Some(RtosPlan {
+            card: card.map_or_else(String::new, |card| card.identifier.clone()),
+            card_priority: card.and_then(|card| card.priority),
+            max_work: self.system.sources[number].max_work,
+            gather_cycles: self.gather(number),
+            priorities: freertos.priorities,
+            tick_hz: freertos.tick_hz,
+            stack_words: freertos.stack_bytes / WORD,
+            core_classes: self.core_classes(classes.len()),
+            slots: self.slots(bindings.len()),
+            common: of(freertos.common.urgency)?,
+            orphans: of_lane(freertos.orphans),
+            fragments: of_lane(freertos.fragments),
+            classes,
+            receivers: receivers.of_flows,
+            tasks: receivers.others,
+            bindings,
+        })
+    }
+
+    /// The card, which is the source whose flows have ports, and its flows.
+    fn flows(&mut self) -> Option<(usize, Vec<&'a Flow>)> {
+        let system = self.system;
+        let mut with_port = system
+            .flows
+            .iter()
+            .filter(|flow| flow.selector.port.is_some());
+        let Some(first) = with_port.next() else {
+            self.refuse(
+                "[freertos]".to_owned(),
+                "no flow has a port, so no frame has a receiver",
+                "add a [[flow]] with selector = { protocol = \"tcp\", port = 502 }, for example",
+            );
+            return None;
+        };
+        for flow in with_port.filter(|flow| flow.source != first.source) {
+            self.refuse(
+                of_flow(flow),
+                format!(
+                    "it comes from `{}`, and `{}` from `{}`: ports/freertos has one card",
+                    system.sources[flow.source].name, first.name, system.sources[first.source].name
+                ),
+                "let all flows with ports come from one source",
+            );
+        }
+        let all = system.flows_of(first.source).map(|(_, flow)| flow);
+        Some((first.source, all.collect()))
+    }
+
+    /// How long the card's frames wait for others.
+    fn gather(&mut self, card: usize) -> Option<u64> {
+        let source = &self.system.sources[card];
+        let moderation = source.moderation?;
+        if moderation.packet.is_some() || moderation.count.is_some() {
+            self.refuse(
+                format!("source `{}`", source.name),
+                "ports/freertos gathers frames by the time of the first alone",
+                "leave `packet` and `count` out of its `moderation`",
+            );
+        }
+        Some(moderation.absolute)
+    }
+
+    /// The receivers, those of flows first, with the number of flows' receivers by their indices in
+    /// the system.
+    fn receivers(&mut self, flows: &[&'a Flow]) -> PlannedReceivers<'a> {
+        let system = self.system;
+        let mut planned = PlannedReceivers::default();
+        let mut names = BTreeMap::new();
+        for (index, receiver) in system.receivers.iter().enumerate() {
+            let place = format!("receiver `{}`", receiver.name);
+            let budgets = &self.freertos.budgets;
+            let budget = budgets.iter().find(|budget| budget.receiver == index);
+            let identifier = self.identifier(&place, &receiver.name, &mut names);
+            let of = PlannedReceiver {
+                name: &receiver.name,
+                identifier,
+                urgency: receiver.urgency,
+                budget: budget.map(|budget| budget.per_tick),
+            };
+            if flows.iter().any(|flow| flow.receiver == index) {
+                planned.numbers.insert(index, planned.of_flows.len());
+                planned.of_flows.push(of);
+                continue;
+            }
+            planned.others.push(of);
+            if budget.is_some() {
+                self.refuse(
+                    place,
+                    "it has a budget, but no flow brings it frames",
+                    "add a [[flow]] to it, or leave the budget out",
+                );
+            }
+        }
+        planned
+    }
+
+    /// A name in C, which none of `names` has yet.
+    fn identifier(
+        &mut self,
+        place: &str,
+        name: &'a str,
+        names: &mut BTreeMap<String, &'a str>,
+    ) -> String {
+        let identifier = match c_identifier(name) {
+            Ok(identifier) => identifier,
+            Err(error) => {
+                let what = format!("the name `{name}` cannot be one in C: {error}");
+                self.refuse(place.to_owned(), what, "rename it in the system file");
+                return String::new();
+            }
+        };
+        if let Some(first) = names.insert(identifier.clone(), name) {
+            let what = format!("in C it is called `{identifier}`, like `{first}`");
+            self.refuse(
+                place.to_owned(),
+                what,
+                "rename one of them in the system file",
+            );
+        }
+        identifier
+    }
+
+    fn bindings(
+        &mut self,
+        flows: &[&'a Flow],
+        numbers: &BTreeMap<usize, usize>,
+    ) -> Vec<PortBinding<'a>> {
+        let mut owners: BTreeMap<(u8, u16), &'a Flow> = BTreeMap::new();
+        let mut names = BTreeMap::new();
+        let mut bindings = Vec::new();
+        for flow in flows {
+            let identifier = self.identifier(&of_flow(flow), &flow.name, &mut names);
+            let Some((protocol, port)) = self.port(flow) else {
+                continue;
+            };
+            if let Some(first) = owners.insert((protocol, port), flow) {
+                let whose = if first.receiver == flow.receiver {
+                    "the same receiver has"
+                } else {
+                    "another receiver has"
+                };
+                self.refuse(
+                    of_flow(flow),
+                    format!("{whose} this port by the flow `{}`", first.name),
+                    "give the flow a port of its own, or leave it out",
+                );
+            }
+            bindings.extend(numbers.get(&flow.receiver).map(|&receiver| PortBinding {
+                flow: &flow.name,
+                identifier,
+                protocol,
+                port,
+                receiver,
+            }));
+        }
+        bindings
+    }
+
+    /// What demux knows a flow by.
+    fn port(&mut self, flow: &Flow) -> Option<(u8, u16)> {
+        let selector = &flow.selector;
+        let more = [
+            ("ethertype", selector.ethertype.is_some()),
+            ("pcp", selector.pcp.is_some()),
+            ("address", selector.address.is_some()),
+        ];
+        for (key, _) in more.iter().filter(|(_, is_stated)| *is_stated) {
+            self.refuse(
+                of_flow(flow),
+                format!("ports/freertos tells frames by protocol and port, not by `{key}`"),
+                format!("leave `{key}` out"),
+            );
+        }
+        let protocol = match selector.protocol {
+            Some(Protocol::Tcp) => Some(TCP),
+            Some(Protocol::Udp) => Some(UDP),
+            Some(Protocol::Icmp) | None => None,
+        };
+        let known = protocol.zip(selector.port);
+        if known.is_none() {
+            self.refuse(
+                of_flow(flow),
+                "it has no protocol and port by which its frames are told from others",
+                "write selector = { protocol = \"udp\", port = 5000 }, for example, or leave the flow out: frames without a port are `common`",
+            );
+        }
+        known
+    }
+
+    /// The classes, from the least urgent on: one for each urgency of a receiver or a lane.
+    fn classes(&mut self, flows: &[&'a Flow]) -> Vec<PlannedClass<'a>> {
+        let system = self.system;
+        let freertos = self.freertos;
+        let mut classes: BTreeMap<u8, (u64, Vec<&'a str>)> = BTreeMap::new();
+        let mut add = |urgency, frames, of| {
+            let (sum, users) = classes.entry(urgency).or_default();
+            *sum = u64::saturating_add(*sum, frames);
+            if !users.contains(&of) {
+                users.push(of);
+            }
+        };
+        let lanes = [
+            ("common", Some(freertos.common)),
+            ("orphans", freertos.orphans),
+            ("fragments", freertos.fragments),
+        ];
+        for (name, lane) in lanes {
+            if let Some(lane) = lane {
+                add(lane.urgency, u64::from(lane.queue), name);
+            }
+        }
+        for flow in flows {
+            let receiver = &system.receivers[flow.receiver];
+            add(
+                receiver.urgency,
+                flow.queue.unwrap_or(0),
+                receiver.name.as_str(),
+            );
+        }
+        for flow in flows.iter().filter(|flow| flow.queue.is_none()) {
+            self.refuse(
+                of_flow(flow),
+                "it does not say how many of its frames can wait, and so how many buffers there are",
+                "write queue = 8, for example",
+            );
+        }
+        let mut planned = Vec::new();
+        for (urgency, (frames, of)) in classes {
+            let frames = u16::try_from(frames).unwrap_or_else(|_| {
+                self.refuse(
+                    format!("urgency {urgency}"),
+                    format!("it has {frames} buffers, for {}", of.join(", ")),
+                    format!("at most {} are possible: write a smaller `queue`", u16::MAX),
+                );
+                u16::MAX
+            });
+            planned.push(PlannedClass {
+                urgency,
+                frames,
+                of,
+            });
+        }
+        planned
+    }
+
+    fn core_classes(&mut self, classes: usize) -> usize {
+        let [.., most] = CLASSES;
+        CLASSES
+            .into_iter()
+            .find(|&of| of >= classes)
+            .unwrap_or_else(|| {
+                self.refuse(
+                    "[freertos]".to_owned(),
+                    format!("receivers and lanes have {classes} urgencies"),
+                    format!(
+                        "core/ has at most {most} classes: give some receivers the same urgency"
+                    ),
+                );
+                most
+            })
+    }
+
+    /// The slots of a table in which any sockets find room.
+    fn slots(&mut self, bindings: usize) -> usize {
+        let slots = (2 * bindings).next_power_of_two().max(CLASSES[0]);
+        if slots > SLOTS_MOST {
+            self.refuse(
+                "[freertos]".to_owned(),
+                format!("{bindings} flows have ports"),
+                format!("core's table holds at most {}", SLOTS_MOST / 2),
+            );
+        }
+        slots
+    }
+}
+
+fn of_flow(flow: &Flow) -> String {
+    format!("flow `{}`", flow.name)
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `[freertos]`, and the budgets of receivers.
+use miette::SourceSpan;
+
+use crate::diagnostics::{Problem, Problems};
+use crate::exact::ExactRate;
+use crate::file::freertos as raw;
+use crate::file::leaf::{UrgencyNumber, Whole};
+use crate::file::sections::Root;
+use crate::file::value::KeyValue;
+use crate::freertos::{FrameBudget, FrameLane, Freertos};
+
+/// `configTICK_RATE_HZ` of a file that does not state it.
+const TICK_HZ: u64 = 1000;
+/// Bytes of a word, of which stacks are made.
+const WORD: u64 = 4;
+
+/// Resolves what the file says to `weir generate --rtos freertos`; `Some(None)` if nothing. None,
+/// and at least one problem, if that is wrong.
+pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Option<Freertos>> {
+    if root.freertos.is_absent() {
+        return budgets_without(root, problems).then_some(None);
+    }
+    let of = root.freertos.get()?;
+    let tick = tick(&of.tick_rate, problems);
+    let stack = stack(&of.stack, problems);
+    let priorities = of.priorities.get().map(|&Whole(most)| most);
+    let lanes = [&of.common, &of.orphans, &of.fragments];
+    let fit = priorities.is_none_or(|most| urgencies(root, &lanes, most, problems));
+    let budgets = tick.and_then(|hz| budgets(root, hz, problems));
+    let [common, orphans, fragments] = lanes.map(lane);
+    Some(Some(Freertos {
+        priorities: u32::try_from(priorities?).ok()?,
+        tick_hz: tick?,
+        stack_bytes: stack?,
+        common: common??,
+        orphans: orphans?,
+        fragments: fragments?,
+        budgets: budgets?,
+    }))
+    .filter(|_| fit)
+}
+
+/// Reports budgets that nothing would keep; are there none?
+fn budgets_without(root: &Root, problems: &mut Problems<'_>) -> bool {
+    let mut none = true;
+    for receiver in root.receiver.elements() {
+        if receiver.budget.is_stated() {
+            none = false;
+            problems.report(
+                "nothing keeps this budget: it is for code on FreeRTOS, of which the file says nothing",
+                receiver.budget.at,
+                "a budget",
+                "add `[freertos]` with `priorities` and `common`, or leave the budget out",
+            );
+        }
+    }
+    none
+}
+
+fn tick(key: &KeyValue<ExactRate>, problems: &mut Problems<'_>) -> Option<u64> {
+    let Some(rate) = key.optional()? else {
+        return Some(TICK_HZ);
+    };
+    match rate.whole_hertz() {
+        Some(hz) if hz > 0 => Some(hz),
+        _ => problems.refuse(
+            "FreeRTOS's tick has a rate of whole hertz",
+            key.at,
+            "not whole",
+            "write what configTICK_RATE_HZ is, for example \"1kHz\"",
+        ),
+    }
+}
+
+fn stack(key: &KeyValue<Whole<512, 262_140>>, problems: &mut Problems<'_>) -> Option<u32> {
+    let Whole(bytes) = key.or(Whole(3072))?;
+    if bytes % WORD != 0 {
+        return problems.refuse(
+            format!("{bytes} bytes are no whole number of words"),
+            key.at,
+            "not in words",
+            format!(
+                "write a multiple of {WORD}, such as {}",
+                bytes.next_multiple_of(WORD)
+            ),
+        );
+    }
+    u32::try_from(bytes).ok()
+}
+
+/// Are all urgencies of the file below `most`? Reports those that are not.
+fn urgencies(
+    root: &Root,
+    lanes: &[&KeyValue<raw::FrameLane>],
+    most: u64,
+    problems: &mut Problems<'_>,
+) -> bool {
+    let receivers = root.receiver.elements().iter().map(|of| &of.urgency);
+    let lanes = lanes.iter().filter_map(|lane| lane.get());
+    let mut are = true;
+    for key in receivers.chain(lanes.map(|lane| &lane.urgency)) {
+        let Some(UrgencyNumber(urgency)) = key.get().filter(|of| u64::from(of.0) >= most) else {
+            continue;
+        };
+        are = false;
+        problems.add(
+            Problem::new(
+                format!("FreeRTOS has no priority {urgency}"),
+                key.at,
+                "too large",
+            )
+            .and_at(place(root), "of so many")
+            .help(format!(
+                "write an urgency from 0 to {}, or raise `priorities` and configMAX_PRIORITIES",
+                most - 1
+            )),
+        );
+    }
+    are
+}
+
+/// Where the file says how many priorities there are.
+fn place(root: &Root) -> SourceSpan {
+    root.freertos
+        .get()
+        .map_or(root.freertos.at, |of| of.priorities.at)
+}
+
+/// The frames that each budget admits in a tick, rounded down.
+fn budgets(root: &Root, tick_hz: u64, problems: &mut Problems<'_>) -> Option<Vec<FrameBudget>> {
+    let mut all = Some(Vec::new());
+    for (receiver, of) in root.receiver.elements().iter().enumerate() {
+        let Some(stated) = of.budget.optional()? else {
+            continue;
+        };
+        let per_tick = stated.whole_hertz().map(|hz| hz / tick_hz);
+        match per_tick.and_then(|frames| u32::try_from(frames).ok()) {
+            Some(per_tick) if per_tick > 0 => {
+                if let Some(all) = &mut all {
+                    all.push(FrameBudget { receiver, per_tick });
+                }
+            }
+            _ => {
+                all = None;
+                problems.report(
+                    "this budget is no whole number of hertz with at least one frame in each tick",
+                    of.budget.at,
+                    "too small, too large or not whole",
+                    format!("write a multiple of \"{tick_hz}Hz\", the rate of FreeRTOS's tick"),
+                );
+            }
+        }
+    }
+    all
+}
+
+/// A lane; `Some(None)` if the file does not state it.
+fn lane(key: &KeyValue<raw::FrameLane>) -> Option<Option<FrameLane>> {
+    if key.is_absent() {
+        return Some(None);
+    }
+    let of = key.get()?;
+    let Whole(queue) = *of.queue.get()?;
+    Some(Some(FrameLane {
+        urgency: of.urgency.get()?.0,
+        queue: u16::try_from(queue).ok()?,
+    }))
+}

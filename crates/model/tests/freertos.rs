@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a file says of FreeRTOS, and what it cannot say. In the texts « » stand around what the
+//! first label must cover.
+mod common;
+
+use common::{own, parsed, says};
+use weir_model::{FrameBudget, FrameLane, Freertos};
+
+const COMMON: &str = "common = { urgency = 2, queue = 8 }";
+
+/// A file with these lines in `[freertos]` and in its receiver.
+fn text(freertos: &str, receiver: &str) -> String {
+    own(
+        common::LIMITER_OFF,
+        &format!("{freertos}\n[[receiver]]\nname = \"log\"\n{receiver}\n"),
+    )
+}
+
+fn section(keys: &str) -> String {
+    text(&format!("[freertos]\n{keys}"), "urgency = 5")
+}
+
+#[test]
+fn what_is_said_is_passed_on_and_the_rest_has_its_defaults() {
+    assert_eq!(parsed(&text("", "urgency = 5")).freertos, None);
+    let least = parsed(&section(&format!("priorities = 6\n{COMMON}")));
+    let lane = |urgency, queue| FrameLane { urgency, queue };
+    let wanted = Freertos {
+        priorities: 6,
+        tick_hz: 1000,
+        stack_bytes: 3072,
+        common: lane(2, 8),
+        orphans: None,
+        fragments: None,
+        budgets: vec![],
+    };
+    assert_eq!(least.freertos, Some(wanted.clone()));
+    let all = parsed(&text(
+        &format!(
+            "[freertos]\npriorities = 6\ntick_rate = \"250Hz\"\nstack = 4096\norphans = {{ urgency = 0, queue = 1 }}\nfragments = {{ urgency = 5, queue = 65535 }}\n{COMMON}"
+        ),
+        "urgency = 5\nbudget = \"1.1kHz\"",
+    ));
+    assert_eq!(
+        all.freertos,
+        Some(Freertos {
+            tick_hz: 250,
+            stack_bytes: 4096,
+            orphans: Some(lane(0, 1)),
+            fragments: Some(lane(5, 65535)),
+            // 4.4 of them, rounded down.
+            budgets: vec![FrameBudget {
+                receiver: 0,
+                per_tick: 4
+            }],
+            ..wanted
+        })
+    );
+}
+
+#[test]
+fn every_urgency_is_one_of_its_priorities() {
+    says(
+        &text(
+            &format!("[freertos]\npriorities = 25\n{COMMON}"),
+            "urgency = «25»",
+        ),
+        "FreeRTOS has no priority 25",
+        "from 0 to 24, or raise `priorities` and configMAX_PRIORITIES",
+    );
+    says(
+        &section(&format!(
+            "priorities = 6\norphans = {{ urgency = «6», queue = 1 }}\n{COMMON}"
+        )),
+        "no priority 6",
+        "from 0 to 5",
+    );
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let with = |key: &str| section(&format!("priorities = 25\n{COMMON}\n{key}"));
+    says(&with("tick_rate = «\"0.5Hz\"»"), "whole hertz", "\"1kHz\"");
+    says(&with("stack = «1026»"), "no whole number of words", "1028");
+    says(&with("stack = «100»"), "out of range", "from 512");
+    says(
+        &section(&format!("priorities = «1»\n{COMMON}")),
+        "out of range",
+        "from 2 to 256",
+    );
+    says(
+        &with("orphans = { urgency = 1, queue = «0» }"),
+        "out of range",
+        "from 1 to 65535",
+    );
+    for budget in ["\"999Hz\"", "\"1000.5Hz\""] {
+        says(
+            &text(
+                &format!("[freertos]\npriorities = 25\n{COMMON}"),
+                &format!("urgency = 5\nbudget = «{budget}»"),
+            ),
+            "no whole number of hertz with at least one frame in each tick",
+            "a multiple of \"1000Hz\"",
+        );
+    }
+    says(
+        &text("", "urgency = 5\nbudget = «\"1kHz\"»"),
+        "nothing keeps this budget",
+        "add `[freertos]`",
+    );
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * A controller on a network. Its receivers, their ports and urgencies, and the limit in front of
+ * the card come from system.toml: weir generate system.toml --chip cortex-m3 --rtos freertos
+ */
+#include "weir_system.h"
+
+#include <string.h>
+
+#include "lwip/etharp.h"
+#include "lwip/netif.h"
+#include "lwip/tcpip.h"
+#include "lwip/udp.h"
+#include "netif/ethernet.h"
+#include "weir/freertos_lwip.h"
+#include "weir/work.h"
+
+#include "board.h"
+#include "card.h"
+
+volatile uint32_t rounds;
+volatile uint32_t commands;
+volatile uint32_t lines;
+
+static struct netif netif;
+
+void stop(void);
+void stop(void)
+{
+    for (;;) {
+    }
+}
+
+static void take_frame(BaseType_t *woken)
+{
+    uint32_t head[WEIR_FREERTOS_HEAD / 4];
+    uint32_t status = card_status(), length = card_length(status);
+    uint32_t words = (length + CARD_CHECKSUM + 3) / 4, seen = words < WEIR_FREERTOS_HEAD / 4 ? words : WEIR_FREERTOS_HEAD / 4;
+    if (length == 0) {
+        card_skip(status);
+        return;
+    }
+    card_read_words(head, seen);
+    weir_freertos_frame_t *frame = weir_freertos_admit(&weir_net, (const uint8_t *) head, (uint16_t) length);
+    if (frame == NULL) {
+        card_skip_words(words - seen);
+        return;
+    }
+    memcpy(frame->words, head, seen * 4);
+    card_read_words(frame->words + seen, words - seen);
+    weir_freertos_defer(&weir_net, frame, woken);
+}
+
+WEIR_SOURCE_ethernet
+{
+    static weir_work_t work;
+    BaseType_t woken = pdFALSE;
+    weir_freertos_interrupt_begins(&weir_net);
+    weir_work_begin(&work, WEIR_SOURCE_ethernet_MAX_WORK);
+    while (card_waits() && weir_work_take(&work)) {
+        take_frame(&woken);
+    }
+    if (!card_waits()) {
+        card_acknowledge();
+        if (card_waits()) { /* it came since the look, and was forgotten with the others */
+            board_pend(BOARD_CARD_LINE);
+        }
+    }
+    weir_freertos_interrupt_ends(&weir_net);
+    portYIELD_FROM_ISR(woken);
+}
+
+WEIR_TIMER_DUALTIMER;
+
+void vApplicationTickHook(void);
+void vApplicationTickHook(void)
+{
+    weir_freertos_refill(&weir_net);
+}
+
+/* A command is answered by itself, in the worker of its receiver. */
+static void obey(void *unused, struct udp_pcb *pcb, struct pbuf *command, const ip_addr_t *address, u16_t port)
+{
+    (void) unused;
+    commands++;
+    udp_sendto(pcb, command, address, port);
+    pbuf_free(command);
+}
+
+static void note(void *unused, struct udp_pcb *pcb, struct pbuf *line, const ip_addr_t *address, u16_t port)
+{
+    (void) unused;
+    (void) pcb;
+    (void) address;
+    (void) port;
+    lines++;
+    pbuf_free(line);
+}
+
+static void serve(uint16_t port, udp_recv_fn with)
+{
+    struct udp_pcb *pcb = udp_new();
+    configASSERT(pcb != NULL && udp_bind(pcb, IP_ADDR_ANY, port) == ERR_OK);
+    udp_recv(pcb, with, NULL);
+}
+
+static err_t send(struct netif *unused, struct pbuf *pbuf)
+{
+    (void) unused;
+    return card_send(pbuf) ? ERR_OK : ERR_BUF;
+}
+
+static err_t start_card(struct netif *of)
+{
+    of->name[0] = 'e';
+    of->name[1] = 'n';
+    of->output = etharp_output;
+    of->linkoutput = send;
+    of->mtu = 1500;
+    of->hwaddr_len = 6;
+    of->flags = NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET | NETIF_FLAG_LINK_UP;
+    card_start(of->hwaddr);
+    configASSERT(weir_system_start(weir_freertos_lwip_input, of) == WEIR_FREERTOS_OK);
+    card_interrupt(true);
+    return ERR_OK;
+}
+
+/* In lwIP's thread, which holds its core lock. */
+static void start_network(void *unused)
+{
+    (void) unused;
+    ip4_addr_t address, mask, gateway;
+    IP4_ADDR(&address, 10, 0, 0, 2);
+    IP4_ADDR(&mask, 255, 255, 255, 0);
+    IP4_ADDR(&gateway, 10, 0, 0, 1);
+    netif_add(&netif, &address, &mask, &gateway, NULL, start_card, ethernet_input);
+    netif_set_default(&netif);
+    netif_set_up(&netif);
+    serve(WEIR_PORT_command, obey);
+    serve(WEIR_PORT_line, note);
+}
+
+/* The work that matters: 400 of 1,000 parts of the processor, every 10 ms. */
+static void control(void *unused)
+{
+    (void) unused;
+    TickType_t last = xTaskGetTickCount();
+    for (;;) {
+        for (volatile uint32_t step = 0; step < 60000; step++) {
+        }
+        rounds++;
+        xTaskDelayUntil(&last, pdMS_TO_TICKS(10));
+    }
+}
+
+static _Noreturn void start(void)
+{
+    extern uint32_t bss_begin[], bss_end[];
+    memset(bss_begin, 0, (size_t) ((uint8_t *) bss_end - (uint8_t *) bss_begin));
+    board_start();
+    tcpip_init(start_network, NULL);
+    configASSERT(xTaskCreate(control, "control", configMINIMAL_STACK_SIZE, NULL, WEIR_URGENCY_control, NULL) == pdPASS);
+    vTaskStartScheduler();
+    for (;;) {
+    }
+}
+
+void vPortSVCHandler(void);
+void xPortPendSVHandler(void);
+void xPortSysTickHandler(void);
+
+/* A vector table for the board; yours comes with your chip's start-up code. */
+extern uint32_t stack_end[];
+typedef void (*vector)(void);
+__attribute__((section(".vectors"), used)) const vector vectors[16 + BOARD_LINES] = {
+    (vector) stack_end,
+    start,
+    stop,
+    stop,
+    stop,
+    stop,
+    stop,
+    [11] = vPortSVCHandler,
+    [14] = xPortPendSVHandler,
+    [15] = xPortSysTickHandler,
+    [16 + 10] = IRQ10_Handler,
+    [16 + 13] = IRQ13_Handler,
+};
