@@ -157,6 +157,31 @@ mod tests {
     }
 
     #[test]
+    fn a_sound_is_of_a_variant_that_plays() {
+        let node = |of_all: &str| {
+            let text = format!(
+                r#"windows = 1
+                seeds = [1]
+                x = {{ title = "x", values = [1] }}
+                sound = [{{ id = "with", variant = "one", title = "" }}]
+                {of_all}
+                series = []
+                variant = [{{ id = "one", packets = "simulated", pattern = "1kHz", label = "", colour = "black" }}]"#
+            );
+            toml::from_str::<Node>(&text).unwrap()
+        };
+        let with = node("tone = { hz = 250 }");
+        assert!(check(&with).is_ok());
+        let endings: Vec<String> = names(&with).into_iter().map(|name| name.ending).collect();
+        assert_eq!(endings, ["with.wav", "spectra.svg"]);
+        let error = check(&node("")).unwrap_err().to_string();
+        assert!(
+            error.contains("the sound `with`: no variant `one`"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn a_column_has_the_line_of_its_tone() {
         let wave = |at: usize| (2.0 * std::f64::consts::PI * 0.1 * at as f64).sin();
         let samples: Vec<f64> = (0..SPECTRA * SPECTRUM).map(wave).collect();
