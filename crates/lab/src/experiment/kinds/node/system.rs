@@ -81,11 +81,16 @@ mod tests {
 
     /// The experiments whose variants have systems, the folders of the files that are made of their
     /// templates, and the points that these are made for.
-    const MADE: [(&str, &str, f64); 2] = [
+    const MADE: [(&str, &str, f64); 3] = [
         (
             "experiments/behnke2021/bounds.toml",
             "experiments/behnke2021/systems",
             5.0,
+        ),
+        (
+            "experiments/behnke2021/stages-bounds.toml",
+            "experiments/behnke2021/stages",
+            40.0,
         ),
         (
             "experiments/regehr2005/tone.toml",
