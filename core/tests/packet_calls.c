@@ -11,6 +11,7 @@
 extern weir_moderate_t queues[4];
 extern weir_account_t account;
 extern weir_account_device_t device;
+extern weir_account_total_t total;
 extern weir_work_t work;
 
 /* Returns bit 0: accepted, bit 1: interrupt. */
@@ -48,6 +49,12 @@ int32_t ticks(weir_account_process_t *process);
 int32_t ticks(weir_account_process_t *process)
 {
     return weir_account_tick(&account, process);
+}
+
+void counts(weir_account_total_t *receiver, weir_cycles_t cost);
+void counts(weir_account_total_t *receiver, weir_cycles_t cost)
+{
+    weir_account_count(&total, receiver, cost);
 }
 
 void begins(uint16_t most);
