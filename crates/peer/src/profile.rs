@@ -455,4 +455,41 @@ mod tests {
         let turn = profile.report(executed).spans["turn"];
         assert_eq!((turn.taken, turn.longest_instructions), (1, 30));
     }
+
+    #[test]
+    fn spans_of_a_handler_are_those_of_one_activation() {
+        let mut profile = Profile::with_spans(&[SpanPlan {
+            name: "call".to_owned(),
+            begin: 0x210,
+            end: None,
+            unless: Vec::new(),
+        }]);
+        let mut executed = 0;
+        for (exception, stack, link, pc, instructions) in [
+            (0, 100, 1, 0x100, 10),
+            (20, 68, TO_THREAD, 0x200, 3),
+            (20, 60, 0x205, 0x210, 4),
+            // A more urgent interrupt in the midst of the call, which is not its own.
+            (21, 28, TO_HANDLER, 0x300, 50),
+            (20, 60, 0x205, 0x214, 6),
+            (20, 60, 0x205, 0x204, 2),
+            (0, 100, 1, 0x10a, 5),
+            // The next activation begins the call, and leaves it by the exception's end.
+            (20, 68, TO_THREAD, 0x200, 3),
+            (20, 60, 0x205, 0x210, 4),
+            (0, 100, 1, 0x10a, 5),
+            (20, 68, TO_THREAD, 0x200, 3),
+            (20, 60, 0x205, 0x204, 9),
+        ] {
+            let at = At {
+                exception,
+                stack,
+                link,
+            };
+            profile.block_begins(executed, pc, BlockEnd::Other, &at);
+            executed += instructions;
+        }
+        let call = profile.report(executed).spans["call"];
+        assert_eq!((call.taken, call.longest_instructions), (1, 10));
+    }
 }
