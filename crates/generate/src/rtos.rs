@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use weir_core_sys::demux::{Demux, SocketKey};
 use weir_model::{Flow, FrameLane, Freertos, Protocol, System};
 
 use crate::identifier::c_identifier;
@@ -168,13 +169,13 @@ impl<'a> RtosPlanner<'a> {
         Some(RtosPlan {
             card: card.map_or_else(String::new, |card| card.identifier.clone()),
             card_priority: card.and_then(|card| card.priority),
-            max_work: self.system.sources[number].max_work,
+            max_work: self.max_work(number),
             gather_cycles: self.gather(number),
             priorities: freertos.priorities,
             tick_hz: freertos.tick_hz,
             stack_words: freertos.stack_bytes / WORD,
             core_classes: self.core_classes(classes.len()),
-            slots: self.slots(bindings.len()),
+            slots: self.slots(&bindings),
             common: of(freertos.common.urgency)?,
             orphans: of_lane(freertos.orphans),
             fragments: of_lane(freertos.fragments),
@@ -212,6 +213,20 @@ impl<'a> RtosPlanner<'a> {
         }
         let all = system.flows_of(first.source).map(|(_, flow)| flow);
         Some((first.source, all.collect()))
+    }
+
+    /// The frames that an interrupt takes: weir_work_begin() counts them in 16 bits.
+    fn max_work(&mut self, card: usize) -> Option<u64> {
+        let source = &self.system.sources[card];
+        let work = source.max_work?;
+        if work > u64::from(u16::MAX) {
+            self.refuse(
+                format!("source `{}`", source.name),
+                format!("`max_work` is {work}"),
+                format!("an interrupt takes at most {} frames", u16::MAX),
+            );
+        }
+        Some(work)
     }
 
     /// How long the card's frames wait for others.
@@ -254,7 +269,7 @@ impl<'a> RtosPlanner<'a> {
             if budget.is_some() {
                 self.refuse(
                     place,
-                    "it has a budget, but no flow brings it frames",
+                    "it has a budget, but no flow of the card brings it frames",
                     "add a [[flow]] to it, or leave the budget out",
                 );
             }
@@ -428,18 +443,40 @@ impl<'a> RtosPlanner<'a> {
             })
     }
 
-    /// The slots of a table in which any sockets find room.
-    fn slots(&mut self, bindings: usize) -> usize {
-        let slots = (2 * bindings).next_power_of_two().max(CLASSES[0]);
-        if slots > SLOTS_MOST {
-            self.refuse(
-                "[freertos]".to_owned(),
-                format!("{bindings} flows have ports"),
-                format!("core's table holds at most {}", SLOTS_MOST / 2),
-            );
-        }
-        slots
+    /// The slots of a table in which these ports find room: twice as many as there are ports hold
+    /// nearly all sets of them.
+    fn slots(&mut self, bindings: &[PortBinding<'_>]) -> usize {
+        let least = (2 * bindings.len()).next_power_of_two().max(CLASSES[0]);
+        let mut sizes = std::iter::successors(Some(least), |slots| Some(2 * slots))
+            .take_while(|slots| *slots <= SLOTS_MOST);
+        sizes
+            .find(|slots| holds(*slots, bindings))
+            .unwrap_or_else(|| {
+                self.refuse(
+                    "[freertos]".to_owned(),
+                    format!("{} flows have ports", bindings.len()),
+                    format!(
+                        "core's table holds {} of nearly any ports, and not these: leave some out",
+                        SLOTS_MOST / 2
+                    ),
+                );
+                SLOTS_MOST
+            })
     }
+}
+
+/// Whether core's table of so many slots has room for these ports.
+fn holds(slots: usize, bindings: &[PortBinding<'_>]) -> bool {
+    let Ok(mut table) = Demux::new(slots, bindings.len(), None, None) else {
+        return false;
+    };
+    bindings.iter().all(|binding| {
+        let key = match binding.protocol {
+            TCP => SocketKey::tcp(binding.port),
+            _ => SocketKey::udp(binding.port),
+        };
+        table.bind(key, 0, 0).is_ok()
+    })
 }
 
 fn of_flow(flow: &Flow) -> String {

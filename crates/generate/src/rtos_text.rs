@@ -242,16 +242,16 @@ fn start(out: &mut String, plan: &RtosPlan<'_>, clock_hz: u64) -> fmt::Result {
     let class = |of: Option<usize>| {
         of.map_or_else(|| "WEIR_DEMUX_DROP".to_owned(), |index| index.to_string())
     };
-    let gather = plan.gather_cycles.map_or_else(
-        || "0".to_owned(),
-        |cycles| {
-            format!("(uint32_t) ({cycles}u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / {clock_hz}u)")
-        },
-    );
-    if plan.gather_cycles.is_some() {
+    let gather = plan
+        .gather_cycles
+        .map_or_else(|| "0".to_owned(), |_| "(uint32_t) GATHER".to_owned());
+    if let Some(cycles) = plan.gather_cycles {
         writeln!(
             out,
-            "#ifndef WEIR_FREERTOS_CLOCK_HZ\n#error \"frames are gathered: compile with -DWEIR_FREERTOS_CLOCK_HZ=..., the rate of WEIR_FREERTOS_CLOCK\"\n#endif\n"
+            "#ifndef WEIR_FREERTOS_CLOCK_HZ\n#error \"frames are gathered: compile with -DWEIR_FREERTOS_CLOCK_HZ=..., the rate of WEIR_FREERTOS_CLOCK\"\n#endif\n\n\
+             /* How long they wait, in units of that clock. */\n\
+             #define GATHER ({cycles}u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / {clock_hz}u)\n\
+             _Static_assert(GATHER >= 1 && GATHER < 0x80000000u, \"moderation: absolute is shorter than a unit of WEIR_FREERTOS_CLOCK, or half of its wrap\");\n"
         )?;
     }
     writeln!(

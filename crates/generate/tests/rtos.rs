@@ -150,8 +150,13 @@ fn gathered_frames_wait_in_units_of_the_ports_clock() {
     let plan = plan(&system).unwrap();
     let tables = receivers(&plan, "weir_system.h", "system.toml").unwrap();
     // 2 ms of 125 MHz.
-    let wait = ".gather = (uint32_t) (250000u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / 125000000u),";
-    assert!(tables.contains(wait), "{tables}");
+    for line in [
+        "#define GATHER (250000u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ / 125000000u)",
+        "_Static_assert(GATHER >= 1 && GATHER < 0x80000000u,",
+        ".gather = (uint32_t) GATHER,",
+    ] {
+        assert!(tables.contains(line), "{tables}");
+    }
     assert!(tables.contains("#error \"frames are gathered"), "{tables}");
     assert_refused(
         &[(
@@ -235,7 +240,7 @@ fn what_is_missing_or_contradicts_itself_is_refused() {
     );
     assert_refused(
         &[("urgency = 17", "urgency = 17\nbudget = \"1kHz\"")],
-        &["receiver `control`: it has a budget, but no flow brings it frames"],
+        &["receiver `control`: it has a budget, but no flow of the card brings it frames"],
     );
     assert_refused(
         &[("name = \"control\"", "name = \"weir-loop\"")],
@@ -315,6 +320,39 @@ fn more_urgencies_than_core_has_classes_and_a_file_without_ports_are_refused() {
     assert!(
         refused.reasons[0].what.contains("no flow has a port"),
         "{refused:?}"
+    );
+}
+
+/// These ports of UDP have the same two buckets of core's table with 32 slots, which hold eight.
+const CROWDED: [u16; 9] = [
+    23194, 23196, 23198, 23199, 23200, 23201, 23202, 23210, 23212,
+];
+
+#[test]
+fn a_table_has_room_for_the_ports_whatever_they_are() {
+    let flows = CROWDED.iter().fold("queue = 16\n".to_owned(), |text, port| {
+        text + &format!(
+            "[[flow]]\nname = \"p{port}\"\nsource = \"ethernet\"\nreceiver = \"log\"\nselector = {{ protocol = \"udp\", port = {port} }}\nqueue = 16\n"
+        )
+    });
+    let system = changed(&[("queue = 16", &flows)]);
+    let plan = planned(&system);
+    let mut table =
+        weir_core_sys::demux::Demux::new(plan.slots, plan.bindings.len(), None, None).unwrap();
+    for binding in &plan.bindings {
+        let key = weir_core_sys::demux::SocketKey::udp(binding.port);
+        table.bind(key, 0, 0).unwrap();
+    }
+    assert!(plan.slots > 32, "{}", plan.slots);
+}
+
+#[test]
+fn an_interrupt_takes_as_many_frames_as_work_counts() {
+    let most = changed(&[("max_work = 1", "max_work = 65535")]);
+    assert_eq!(planned(&most).max_work, Some(65535));
+    assert_refused(
+        &[("max_work = 1", "max_work = 65536")],
+        &["source `ethernet`", "65536", "at most 65535"],
     );
 }
 

@@ -229,10 +229,9 @@ static void *new_zeroed(size_t bytes)
     return memory;
 }
 
-static void start_lane(weir_freertos_net_t *net, uint8_t which)
+static void start_lane(weir_freertos_net_t *net, const weir_freertos_class_t *class, uint8_t which)
 {
     weir_freertos_lane_t *lane = &net->lanes[which];
-    const weir_freertos_class_t *class = &net->config.classes[which];
     lane->net = net;
     for (uint16_t at = 0; at < class->count; at++) {
         weir_freertos_frame_t *frame = &class->frames[at];
@@ -252,9 +251,9 @@ static bool take_memory(weir_freertos_net_t *net, const weir_freertos_config_t *
     return net->slots != NULL && net->links != NULL && net->receivers != NULL && net->lanes != NULL;
 }
 
-static void free_memory(weir_freertos_net_t *net)
+static void free_memory(weir_freertos_net_t *net, uint8_t lanes)
 {
-    for (uint8_t which = 0; net->lanes != NULL && which < net->config.count; which++) {
+    for (uint8_t which = 0; net->lanes != NULL && which < lanes; which++) {
         if (net->lanes[which].worker != NULL) {
             vTaskDelete(net->lanes[which].worker);
         }
@@ -263,6 +262,31 @@ static void free_memory(weir_freertos_net_t *net)
     vPortFree(net->links);
     vPortFree(net->receivers);
     vPortFree(net->lanes);
+}
+
+/* Makes everything but the configuration. */
+static weir_freertos_error_t make(weir_freertos_net_t *net, const weir_freertos_config_t *config)
+{
+    if (!take_memory(net, config)) {
+        return WEIR_FREERTOS_NO_MEMORY;
+    }
+    if (weir_demux_start(&net->demux, net->slots, config->slots, net->links, config->bindings, config->orphans, config->fragments) !=
+        WEIR_DEMUX_OK) {
+        return WEIR_FREERTOS_BAD_TABLE;
+    }
+    weir_moderate_config_t moderation = {.absolute = config->gather, .size = 1};
+    if (weir_moderate_check(&moderation) != WEIR_MODERATE_OK) {
+        return WEIR_FREERTOS_BAD_GATHER;
+    }
+    weir_moderate_start(&net->card, &moderation);
+    for (uint8_t which = 0; which < config->count; which++) {
+        const weir_freertos_class_t *class = &config->classes[which];
+        start_lane(net, class, which);
+        if (xTaskCreate(run, "weir", config->stack_words, &net->lanes[which], class->urgency, &net->lanes[which].worker) != pdPASS) {
+            return WEIR_FREERTOS_NO_MEMORY;
+        }
+    }
+    return WEIR_FREERTOS_OK;
 }
 
 weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_freertos_config_t *config)
@@ -274,30 +298,16 @@ weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_f
         return WEIR_FREERTOS_BAD_TABLE;
     }
     memset(net, 0, sizeof *net);
-    net->config = *config;
-    weir_freertos_error_t error = take_memory(net, config) ? WEIR_FREERTOS_OK : WEIR_FREERTOS_NO_MEMORY;
-    if (error == WEIR_FREERTOS_OK && weir_demux_start(&net->demux, net->slots, config->slots, net->links, config->bindings, config->orphans,
-                                                      config->fragments) != WEIR_DEMUX_OK) {
-        error = WEIR_FREERTOS_BAD_TABLE;
-    }
-    weir_moderate_config_t moderation = {.absolute = config->gather, .size = 1};
-    if (error == WEIR_FREERTOS_OK && weir_moderate_check(&moderation) != WEIR_MODERATE_OK) {
-        error = WEIR_FREERTOS_BAD_GATHER;
-    }
-    weir_moderate_start(&net->card, &moderation);
-    for (uint8_t which = 0; error == WEIR_FREERTOS_OK && which < config->count; which++) {
-        start_lane(net, which);
-        if (xTaskCreate(run, "weir", config->stack_words, &net->lanes[which], config->classes[which].urgency, &net->lanes[which].worker) !=
-            pdPASS) {
-            error = WEIR_FREERTOS_NO_MEMORY;
-        }
-    }
+    weir_freertos_error_t error = make(net, config);
     if (error != WEIR_FREERTOS_OK) {
-        free_memory(net);
+        free_memory(net, config->count);
+        memset(net, 0, sizeof *net);
         return error;
     }
+    /* The tick may come meanwhile: it is not to see receivers before they are there. */
+    net->config = *config;
     the_net = net;
-    return error;
+    return WEIR_FREERTOS_OK;
 }
 
 static weir_freertos_error_t error_of(weir_demux_error_t error)

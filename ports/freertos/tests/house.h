@@ -104,7 +104,7 @@ static void house_start(uint8_t orphans, uint8_t fragments, bool is_late)
 
 static void house_end(void)
 {
-    free_memory(&house.net);
+    free_memory(&house.net, house.net.config.count);
     CHECK(fake.blocks == 0);
 }
 

@@ -13,7 +13,8 @@
  *         card_read(head, WEIR_FREERTOS_HEAD);
  *         weir_freertos_frame_t *frame = weir_freertos_admit(&net, head, length);
  *         if (frame != NULL) {
- *             card_read_rest_into(frame->bytes);
+ *             memcpy(frame->words, head, WEIR_FREERTOS_HEAD);
+ *             card_read(frame->words + WEIR_FREERTOS_HEAD / 4, length - WEIR_FREERTOS_HEAD);
  *             weir_freertos_defer(&net, frame, &woken);
  *         } else {
  *             card_skip();
@@ -35,6 +36,10 @@
 #include "weir/demux.h"
 #include "weir/moderate.h"
 
+#if WEIR_TICK_BITS != 32
+#error "compile with -DWEIR_TICK_BITS=32: the clock has 32 bits"
+#endif
+
 /**
  * The clock that costs are counted with: 32 bits that count up and wrap. A cost is in its units.
  * Every file of a program has the same.
@@ -54,7 +59,7 @@
 /**
  * Bytes of a frame that demux wants to see, in whole words, at least 60: the shortest frame. Behind
  * them lie the ports of hardly any frame: those behind a tag and IPv6 need 64, behind options of
- * IPv4 up to 76.
+ * IPv4 up to 80.
  */
 #ifndef WEIR_FREERTOS_HEAD
 #define WEIR_FREERTOS_HEAD 60u
@@ -71,7 +76,7 @@ typedef enum {
     WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
     WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
-    WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver has had as many as it may have */
+    WEIR_FREERTOS_OVER_BUDGET = 3, /**< as many as its receiver may have came before */
     WEIR_FREERTOS_TOO_DEEP =
         4, /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
     WEIR_FREERTOS_REASONS = 5
@@ -151,7 +156,7 @@ typedef struct weir_freertos_net {
     uint32_t in_interrupt; /**< what the interrupt has taken for the next frame */
 } weir_freertos_net_t;
 
-/** Why a call is refused; nothing is changed then. */
+/** Why a call is refused. Nothing is changed then, but that a card which does not start is empty. */
 typedef enum {
     WEIR_FREERTOS_OK = 0,
     WEIR_FREERTOS_BAD_CLASSES = 1,  /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
@@ -179,8 +184,8 @@ weir_freertos_error_t weir_freertos_bind(weir_freertos_net_t *net, uint8_t proto
 weir_freertos_error_t weir_freertos_unbind(weir_freertos_net_t *net, uint8_t protocol, uint16_t port, uint16_t receiver);
 
 /**
- * The receiver gets at most so many frames between two calls of weir_freertos_refill(); 0: as many
- * as come. In a task.
+ * The receiver gets at most so many frames between two calls of weir_freertos_refill(), from this
+ * call on; 0: as many as come. One that its class has no buffer for counts. In a task.
  */
 weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_t receiver, uint32_t frames);
 

@@ -38,15 +38,19 @@ static struct {
     struct fake_task *running; /* NULL: the test itself */
     jmp_buf waits;             /* where a task goes that has nothing to do */
     uint32_t clock;
-    uint32_t critical; /* depth of critical sections */
-    int32_t blocks;    /* of the heap that are in use */
-    uint32_t denied;   /* the allocation or task that fails, counted from 1; 0: none */
+    uint32_t critical;  /* depth of critical sections */
+    int32_t blocks;     /* of the heap that are in use */
+    uint32_t denied;    /* the allocation or task that fails, counted from 1; 0: none */
+    void (*tick)(void); /* comes whenever FreeRTOS is called for memory or a task; NULL: never */
 } fake;
 
 #define WEIR_FREERTOS_CLOCK (fake.clock)
 
 static bool fake_is_denied(void)
 {
+    if (fake.tick != NULL) {
+        fake.tick();
+    }
     return fake.denied != 0 && --fake.denied == 0;
 }
 
