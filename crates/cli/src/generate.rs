@@ -118,6 +118,14 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
             path.display()
         ));
     }
+    let name_in_c = path.file_name().unwrap_or_default().to_string_lossy();
+    if arguments.rtos.is_some() && name_in_c.contains(['"', '\\', '\n', '\r']) {
+        return Err(miette!(
+            help = "name a file without quotation marks, backslashes and ends of lines",
+            "C cannot include `{}`",
+            path.display()
+        ));
+    }
     let system = weir_model::load(&arguments.system)?;
     compiler::warn_of_another(&system);
     let plan = match arguments.rtos {
@@ -131,9 +139,8 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     if to_stdout {
         print(text.trim_end())?;
     } else {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let beside = path.with_extension("c");
-        let receivers = receivers(&plan, &name, &file);
+        let receivers = receivers(&plan, &name_in_c, &file);
         let mut outputs = outputs(arguments);
         let mut written = vec![(path, &text)];
         written.extend(receivers.iter().map(|text| (beside.as_path(), text)));

@@ -156,7 +156,7 @@ typedef struct weir_freertos_net {
     uint32_t in_interrupt; /**< what the interrupt has taken for the next frame */
 } weir_freertos_net_t;
 
-/** Why a call is refused. Nothing is changed then, but that a card which does not start is empty. */
+/** Why a call is refused. Nothing is changed then, but a card that does not start is empty. */
 typedef enum {
     WEIR_FREERTOS_OK = 0,
     WEIR_FREERTOS_BAD_CLASSES = 1,  /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
