@@ -189,7 +189,7 @@ impl Plot {
         let size = (WIDTH, TITLE_HEIGHT + PANEL_HEIGHT * panels);
         let all = SVGBackend::with_string(svg, size).into_drawing_area();
         all.fill(&WHITE)?;
-        let rest = all.titled(&self.title, (FONT, 20))?;
+        let rest = all.titled(&self.title, (FONT, title_size(&self.title)))?;
         for (area, panel) in rest
             .split_evenly((self.panels.len(), 1))
             .iter()
@@ -200,6 +200,13 @@ impl Plot {
         all.present()?;
         Ok(())
     }
+}
+
+/// The size of the letters of a picture's title, so that it fits: ten letters are as wide as 4.3 of
+/// them are high, in the mean.
+fn title_size(title: &str) -> u32 {
+    let letters = u32::try_from(title.chars().count()).unwrap_or(u32::MAX);
+    (10 * WIDTH * 10 / 43 / letters.max(1)).clamp(10, 20)
 }
 
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -408,6 +415,14 @@ mod tests {
                 ],
             }],
         }
+    }
+
+    #[test]
+    fn long_titles_are_smaller() {
+        assert_eq!(title_size("Figure 1"), 20);
+        assert_eq!(title_size(&"x".repeat(115)), 20);
+        assert_eq!(title_size(&"x".repeat(136)), 17);
+        assert_eq!(title_size(""), 20);
     }
 
     #[test]
