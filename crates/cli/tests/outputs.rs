@@ -95,6 +95,7 @@ const NO_OUTPUTS: [&str; 16] = [
     "PERIOD[:COST]",
     "RATE",
     "RECEIVER=TIME",
+    "RTOS",
     "SPREAD",
     "TARGET[=PATTERN]",
     "TIES",
