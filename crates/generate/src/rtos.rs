@@ -467,7 +467,8 @@ impl<'a> RtosPlanner<'a> {
 
 /// Whether core's table of so many slots has room for these ports.
 fn holds(slots: usize, bindings: &[PortBinding<'_>]) -> bool {
-    let Ok(mut table) = Demux::new(slots, bindings.len(), None, None) else {
+    // Without ports, of which something else is refused, there would be no table.
+    let Ok(mut table) = Demux::new(slots, bindings.len().max(1), None, None) else {
         return false;
     };
     bindings.iter().all(|binding| {

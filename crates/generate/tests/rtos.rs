@@ -347,6 +347,27 @@ fn a_table_has_room_for_the_ports_whatever_they_are() {
 }
 
 #[test]
+fn a_file_without_usable_ports_is_refused_for_them_alone() {
+    let system = changed(&[
+        (
+            "selector = { protocol = \"udp\", port = 5000 }",
+            "selector = { protocol = \"icmp\" }",
+        ),
+        (
+            "selector = { protocol = \"udp\", port = 514 }",
+            "selector = { port = 514 }",
+        ),
+    ]);
+    let refused = plan(&system).unwrap_err();
+    let table = |what: &str| what.contains("flows have ports");
+    assert!(
+        !refused.reasons.iter().any(|reason| table(&reason.what)),
+        "{refused:?}"
+    );
+    assert_eq!(refused.reasons.len(), 2, "{refused:?}");
+}
+
+#[test]
 fn an_interrupt_takes_as_many_frames_as_work_counts() {
     let most = changed(&[("max_work = 1", "max_work = 65535")]);
     assert_eq!(planned(&most).max_work, Some(65535));
