@@ -39,15 +39,19 @@ fn eventually(command: &mut Command) -> Output {
     }
 }
 
-/// The interpreter that has pymodbus.
-fn python() -> String {
+/// pymodbus, which writes and reads registers through this port.
+fn pymodbus(port: u16) -> Command {
     let python = Command::new(repository("scripts/python-env.sh"))
         .arg("node")
         .output()
         .unwrap();
     assert!(python.status.success(), "{python:?}");
     let folder = String::from_utf8(python.stdout).unwrap();
-    format!("{}/bin/python", folder.trim())
+    let mut client = Command::new(format!("{}/bin/python", folder.trim()));
+    client
+        .arg(repository("crates/peer/tests/node/modbus.py"))
+        .arg(port.to_string());
+    client
 }
 
 /// QEMU's user network, which leads two ports of this machine to the node.
@@ -82,11 +86,7 @@ fn curl_and_pymodbus_talk_to_the_node() {
     let page = String::from_utf8_lossy(&page.stdout);
     assert!(page.contains("lwIP"), "{page}");
 
-    let registers = Command::new(python())
-        .arg(repository("crates/peer/tests/node/modbus.py"))
-        .arg(modbus.to_string())
-        .output()
-        .unwrap();
+    let registers = pymodbus(modbus).output().unwrap();
     assert!(registers.status.success(), "{registers:?}");
     drop(machine);
 }
@@ -111,11 +111,7 @@ fn pymodbus_talks_to_the_node_under_a_flood() {
         .spawn()
         .unwrap();
     let machine = Machine(machine);
-    let registers = eventually(
-        Command::new(python())
-            .arg(repository("crates/peer/tests/node/modbus.py"))
-            .arg(modbus.to_string()),
-    );
+    let registers = eventually(&mut pymodbus(modbus));
     assert!(registers.status.success(), "{registers:?}");
     drop(machine);
 }
