@@ -82,7 +82,7 @@ const ALL: [Writes; 9] = [
 ];
 
 /// Names of values that are no file that is written.
-const NO_OUTPUTS: [&str; 16] = [
+const NO_OUTPUTS: [&str; 17] = [
     "AIM",
     "CHIP",
     "COMPENSATION",
