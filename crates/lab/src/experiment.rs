@@ -17,6 +17,7 @@ mod kind;
 mod kinds;
 mod place;
 mod pointer;
+mod search;
 mod series;
 mod setup;
 

@@ -28,7 +28,7 @@ pub(super) struct RunKey {
 }
 
 /// The axis of the points.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Axis {
     /// The name of x, with its unit.
@@ -81,8 +81,14 @@ pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<Serie
     series.iter().flat_map(of).collect()
 }
 
+impl SeriesSpec {
+    fn formulas(&self) -> impl Iterator<Item = &Formula> {
+        std::iter::once(&self.value).chain(&self.only_where)
+    }
+}
+
 /// The runs, and the series over them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SeriesPlan {
     pub x: Axis,
     pub seeds: Vec<u64>,
@@ -236,30 +242,49 @@ impl SeriesPlan {
     /// the rest. This happens before the runs: a wrong name should be reported at once.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in &self.series {
-            for name in self.names(series) {
-                let checked = match self.split(name) {
-                    Some((_, value)) => knows(value),
-                    None => Err(format!(
-                        "`{name}` does not begin with a variant; the variants are {}",
-                        list(&self.variants)
-                    )),
-                };
-                checked.map_err(|what| in_series(series, &what))?;
+            for formula in series.formulas() {
+                self.check_formula(formula, &knows)
+                    .map_err(|what| in_series(series, &what))?;
             }
         }
         Ok(())
     }
 
-    /// The variants that formulas name.
+    /// Checks the names of one formula in the same way.
+    pub fn check_formula(
+        &self,
+        formula: &Formula,
+        knows: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(), String> {
+        for name in self.names(formula) {
+            match self.split(name) {
+                Some((_, value)) => knows(value)?,
+                None => {
+                    return Err(format!(
+                        "`{name}` does not begin with a variant; the variants are {}",
+                        list(&self.variants)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The variants that the formulas of all series name.
     pub fn used(&self) -> BTreeSet<&str> {
-        let names = self.series.iter().flat_map(|series| self.names(series));
+        let formulas = self.series.iter().flat_map(SeriesSpec::formulas);
+        formulas.flat_map(|formula| self.used_in(formula)).collect()
+    }
+
+    /// The variants that a formula names.
+    pub fn used_in<'a>(&'a self, formula: &'a Formula) -> BTreeSet<&'a str> {
+        let names = self.names(formula);
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
     }
 
-    /// The names of values in the formulas of a series.
-    fn names<'a>(&'a self, series: &'a SeriesSpec) -> impl Iterator<Item = &'a str> {
-        let formulas = std::iter::once(&series.value).chain(&series.only_where);
-        let names = formulas.flat_map(Formula::names);
+    /// The names of values in a formula.
+    fn names<'a>(&'a self, formula: &'a Formula) -> impl Iterator<Item = &'a str> {
+        let names = formula.names();
         let names = names.filter(|&name| name != X && !self.constants.contains_key(name));
         names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
     }
@@ -330,6 +355,58 @@ impl SeriesPlan {
         })
     }
 
+    /// The meaning of names at one point with one seed.
+    pub fn at<'a>(
+        &'a self,
+        results: &'a BTreeMap<RunKey, Values>,
+        (index, seed): (usize, u64),
+        x: f64,
+    ) -> Scope<'a> {
+        Scope {
+            plan: self,
+            results,
+            index,
+            seed,
+            x: formula::number(x),
+        }
+    }
+
+    /// Gives each variant that has a run at this point the series about it alone, as further values
+    /// there: the series `a.off` is the value `off` of `a`.
+    pub fn add_series(
+        &self,
+        results: &mut BTreeMap<RunKey, Values>,
+        (index, seed): (usize, u64),
+        x: f64,
+    ) -> Result<(), ExperimentError> {
+        for series in &self.series {
+            let Some((variant, name)) = self.split(&series.id) else {
+                continue;
+            };
+            let is_its = |formula| self.used_in(formula).into_iter().all(|of| of == variant);
+            let key = RunKey {
+                variant: variant.to_owned(),
+                index,
+                seed,
+            };
+            if !results.contains_key(&key) || !series.formulas().all(is_its) {
+                continue;
+            }
+            let value = series.value.evaluate(&self.at(results, (index, seed), x));
+            let value = formula::number(value.map_err(|what| in_series(series, &what))?);
+            if let Some(values) = results.get_mut(&key) {
+                values.insert(name.to_owned(), value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a series about one variant has this name, as [`Self::add_series`] gives it.
+    pub fn has_series(&self, name: &str) -> bool {
+        let mut names = self.series.iter().filter_map(|of| self.split(&of.id));
+        names.any(|(_, of)| of == name)
+    }
+
     /// The points of a series at which its condition holds, each with the seeds for which it does.
     fn points(
         &self,
@@ -340,13 +417,7 @@ impl SeriesPlan {
         for (index, &x) in self.x.values.iter().enumerate() {
             let mut values = Vec::new();
             for &seed in &self.seeds {
-                let names = Scope {
-                    plan: self,
-                    results,
-                    index,
-                    seed,
-                    x: formula::number(x),
-                };
+                let names = self.at(results, (index, seed), x);
                 let holds = series
                     .only_where
                     .as_ref()
@@ -368,7 +439,7 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
 }
 
 /// The meaning of a formula's names at one point with one seed.
-struct Scope<'a> {
+pub(super) struct Scope<'a> {
     plan: &'a SeriesPlan,
     results: &'a BTreeMap<RunKey, Values>,
     index: usize,

@@ -4,7 +4,6 @@
 //!
 //! Everything specific to one figure is in its file. A series ([`series`]) is a formula over values
 //! counted in runs ([`values`]), and a claim is a formula over series.
-mod search;
 mod spec;
 mod values;
 
@@ -12,16 +11,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_model::worst_rates;
 
-use crate::experiment::batch::{BatchRun, bar, run_all};
+use crate::experiment::batch::{BatchRun, run_all, run_one};
 use crate::experiment::bench::{Bench, plausible};
 use crate::experiment::error::{ExperimentError, list};
 use crate::experiment::findings::{Detail, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series::formula::number;
 use crate::experiment::series::{self, RunKey, SeriesPlan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
-use search::{SearchSpec, Worst};
 use spec::{Firmware, FloodSpec, MeasureSpec};
 use values::Meter;
 use weir_board::board::EmulatedBoard;
@@ -63,6 +62,13 @@ impl Kind for Firmware {
         for set in &sets {
             set.plan.check(|value| meter.knows(value))?;
         }
+        let searches = search::of_variants(&self.search, &setup.names());
+        let variants = setup.variant.iter();
+        let searched = SeriesPlan {
+            variants: variants.map(|of| of.id().to_owned()).collect(),
+            ..SeriesPlan::default()
+        };
+        search::check(&searches, &searched, |value| meter.knows(value))?;
         let measures = self.claimed(setup, &sets)?;
         let mut jobs = self.idle(&bench)?;
         for (number, set) in (1..).zip(&sets) {
@@ -88,22 +94,11 @@ impl Kind for Firmware {
             names.extend(values.map(|(name, value)| (name, number(value))));
             all.series.extend(measured.series);
         }
-        let searches = self.searches(setup);
         if !searches.is_empty() {
-            let worst = self.search(&bench, &meter, &searches, |variant| {
-                &results[&(IDLE, idle_key(variant))]
-            })?;
-            let of_each = searches.iter().zip(&worst);
-            names.extend(
-                of_each
-                    .clone()
-                    .map(|(of, worst)| (of.id.clone(), number(worst.value))),
-            );
-            let rows = of_each.map(|(of, worst)| {
-                let value = format!("{:.2}", worst.value);
-                vec![of.id.clone(), value, worst.flood.clone()]
-            });
-            all.detail = Some(Detail::new(&["searched", "worst", "flood"], rows));
+            let idle = |variant: &str| &results[&(IDLE, idle_key(variant))];
+            let (worst, floods) = Self::search(&bench, &meter, (&searches, &searched), idle)?;
+            names.extend(worst.into_iter().map(|(id, worst)| (id, number(worst))));
+            all.detail = Some(floods);
         }
         for measure in measures {
             let value = measure
@@ -124,10 +119,7 @@ impl Kind for Firmware {
     }
 
     fn shorten(&mut self) -> bool {
-        let mut is_shorter = false;
-        for search in &mut self.search {
-            is_shorter |= search.shorten();
-        }
+        let mut is_shorter = search::shorten(&mut self.search);
         for flood in &mut self.flood {
             if let Some(quick) = flood.quick.take() {
                 if let Some(x) = &mut flood.x {
@@ -171,7 +163,8 @@ impl Firmware {
         let known = sets
             .iter()
             .flat_map(|set| series::known(&set.plan.series).claims);
-        let searched = self.searches(setup).into_iter().map(|search| search.id);
+        let searched = search::of_variants(&self.search, &setup.names());
+        let searched = searched.into_iter().map(|search| search.id);
         let known: BTreeSet<String> = known.chain(searched).collect();
         let mut claimed = self.measures(setup);
         claimed.retain(|measure| setup.claims(&measure.id));
@@ -184,39 +177,37 @@ impl Firmware {
         Ok(claimed)
     }
 
-    /// The searches of every variant that is meant.
-    fn searches(&self, setup: &Setup) -> Vec<SearchSpec> {
-        let each = self.search.iter();
-        each.flat_map(|search| search.of_variants(setup)).collect()
-    }
-
-    /// The worst of each search.
+    /// The worst of each search, and the floods.
     fn search<'a>(
-        &self,
         bench: &Bench,
         meter: &Meter,
-        searches: &[SearchSpec],
+        (searches, plan): (&[SearchSpec], &SeriesPlan),
         idle: impl Fn(&str) -> &'a RunResult + Sync,
-    ) -> Result<Vec<Worst>, ExperimentError> {
-        let variant = |id: &str| {
-            let mut all = bench.setup.variant.iter();
-            all.find(|variant| variant.id() == id)
-                .ok_or_else(|| wrong(&format!("there is no variant `{id}`")))
-        };
-        let bar = bar(searches.iter().map(|search| search.runs).sum());
-        let worst = searches
-            .iter()
-            .map(|search| {
-                search.worst(
-                    bench,
-                    &|id| base(bench, variant(id)?),
-                    &|id, result| meter.values(bench, variant(id)?, result, idle(id)),
-                    &bar,
-                )
-            })
-            .collect();
-        bar.finish_and_clear();
-        worst
+    ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
+        search::carry_out(searches, |search, flood| {
+            let Ok(stimulus) = LineStimulus::on(bench.setup.board, flood, bench.clock_hz) else {
+                return Ok(None);
+            };
+            let mut runs = BTreeMap::new();
+            for id in plan.used_in(&search.value) {
+                let mut all = bench.setup.variant.iter();
+                let variant = all
+                    .find(|variant| variant.id() == id)
+                    .ok_or_else(|| wrong(&format!("there is no variant `{id}`")))?;
+                let spec = RunSpec {
+                    floods: vec![stimulus.clone()],
+                    ..base(bench, variant)?
+                };
+                let counted = run_one(id, &spec)?;
+                let values = meter.values(bench, variant, &counted, idle(id))?;
+                runs.insert(idle_key(id), values);
+            }
+            let key = idle_key("");
+            let value = search
+                .value
+                .evaluate(&plan.at(&runs, (key.index, key.seed), 0.0));
+            value.map(Some).map_err(|what| search.wrong(&what))
+        })
     }
 
     /// A run of each variant without a flood, which shows the cycles of a turn of its background.

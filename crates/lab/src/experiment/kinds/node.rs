@@ -17,15 +17,17 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use toml::Spanned;
+use weir_arrivals::Pattern;
 use weir_board::elf;
 use weir_model::Duration;
 use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
-use crate::experiment::findings::{ExtraName, Measurements};
+use crate::experiment::findings::{Detail, ExtraName, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
@@ -59,7 +61,10 @@ impl Kind for Node {
     }
 
     fn known(&self, _: &Setup) -> Ids {
-        series::known(&self.series())
+        let mut known = series::known(&self.series());
+        let searched = self.searches().into_iter().map(|search| search.id);
+        known.claims.extend(searched);
+        known
     }
 
     fn curves(&self, series: &Spanned<String>) -> Vec<CurveSpec> {
@@ -77,6 +82,7 @@ impl Kind for Node {
         self.seeds = quick.seeds;
         self.windows = quick.windows;
         self.quick_options = quick.options;
+        search::shorten(&mut self.search);
         true
     }
 
@@ -93,10 +99,19 @@ impl Kind for Node {
             constants: costs::constants(place)?,
         };
         plan.check(|name| values::is_known(self, name))?;
+        let searches = self.searches();
+        search::check(&searches, &plan, |name| {
+            if plan.has_series(name) {
+                return Ok(());
+            }
+            values::is_known(self, name)
+        })?;
         sound::check(self)?;
         let mut runs = Vec::new();
+        let mut spans = BTreeMap::new();
         for variant in &self.variant {
             let measured = self.measured(place, variant)?;
+            spans.insert(variant.id.as_str(), measured.clone());
             for (key, x) in plan.runs_of(&variant.id) {
                 let wrong = |what| {
                     ExperimentError::Evaluation(format!(
@@ -104,26 +119,18 @@ impl Kind for Node {
                         variant.id
                     ))
                 };
-                let job = self.job(variant, &measured, x, key.seed).map_err(wrong)?;
+                let pattern = variant.pattern_at(x).map_err(wrong)?;
+                let job = self
+                    .job(variant, &measured, (x, pattern.as_deref()), key.seed)
+                    .map_err(wrong)?;
                 let bound = system::bound(place, self, variant, &plan.constants, x)?;
                 runs.push((key, job, bound));
             }
         }
         let results: BTreeMap<RunKey, (Values, Option<Tone>)> =
             carry_out(runs, |(key, job, bound)| {
-                let answer = run(place, &job)?;
-                let wrong = |what| {
-                    ExperimentError::Evaluation(format!("the variant `{}`: {what}", key.variant))
-                };
-                let mut values = values::values(&answer, job.line).map_err(wrong)?;
-                let of_clients =
-                    values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
-                values.extend(of_clients);
+                let (mut values, tone) = self.values_of(place, &key.variant, &job)?;
                 values.extend(bound);
-                let tone = self.tone(&answer["peer"]).map_err(wrong)?;
-                if let (Some(tone), Some(wanted)) = (&tone, &self.tone) {
-                    values.extend(tone.values(wanted.hz));
-                }
                 Ok((key, (values, tone)))
             })?;
         let mut values = BTreeMap::new();
@@ -139,10 +146,16 @@ impl Kind for Node {
             its.map(|(_, tone)| tone).collect()
         };
         let extras = sound::extras(self, of_variant)?;
-        Ok(Measurements {
+        let mut measured = Measurements {
             extras,
             ..plan.measure(&values)?
-        })
+        };
+        if !searches.is_empty() {
+            let (worst, floods) = self.search(place, (&searches, &plan), &spans, &values)?;
+            measured.values.extend(worst);
+            measured.detail = Some(floods);
+        }
+        Ok(measured)
     }
 }
 
@@ -214,11 +227,82 @@ impl Node {
         self.tone.as_ref().map(of).transpose()
     }
 
+    /// The worst of each search, and the patterns.
+    fn search(
+        &self,
+        place: &Checkout,
+        (searches, plan): (&[SearchSpec], &SeriesPlan),
+        spans: &BTreeMap<&str, Value>,
+        base: &BTreeMap<RunKey, Values>,
+    ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
+        let (Some(&seed), Some(&x)) = (self.seeds.first(), self.x.values.first()) else {
+            return Err(ExperimentError::Evaluation(
+                "a search needs a seed and a first point".to_owned(),
+            ));
+        };
+        // The point behind all others.
+        let index = self.x.values.len();
+        search::carry_out(searches, |search, pattern| {
+            if Pattern::parse(pattern, CLOCK_HZ).is_err() {
+                return Ok(None);
+            }
+            let used = plan.used_in(&search.value);
+            let mut runs: BTreeMap<RunKey, Values> = base.clone();
+            for variant in self
+                .variant
+                .iter()
+                .filter(|of| used.contains(of.id.as_str()))
+            {
+                let job = self
+                    .job(
+                        variant,
+                        &spans[variant.id.as_str()],
+                        (x, Some(pattern)),
+                        seed,
+                    )
+                    .map_err(|what| search.wrong(&what))?;
+                let (mut values, _) = self.values_of(place, &variant.id, &job)?;
+                // The system file states limits and not what arrives.
+                values.extend(system::bound(place, self, variant, &plan.constants, x)?);
+                let key = RunKey {
+                    variant: variant.id.clone(),
+                    index,
+                    seed,
+                };
+                runs.insert(key, values);
+            }
+            plan.add_series(&mut runs, (index, seed), x)?;
+            let value = search.value.evaluate(&plan.at(&runs, (index, seed), x));
+            value.map(Some).map_err(|what| search.wrong(&what))
+        })
+    }
+
+    /// Carries out a run, and tells its values.
+    fn values_of(
+        &self,
+        place: &Checkout,
+        variant: &str,
+        job: &NodeJob,
+    ) -> Result<(Values, Option<Tone>), ExperimentError> {
+        let answer = run(place, job)?;
+        let wrong = |what| ExperimentError::Evaluation(format!("the variant `{variant}`: {what}"));
+        let mut values = values::values(&answer, job.line).map_err(wrong)?;
+        let of_clients =
+            values::of_clients(&answer["peer"], &self.clients, job.until).map_err(wrong)?;
+        values.extend(of_clients);
+        let tone = self.tone(&answer["peer"]).map_err(wrong)?;
+        if let (Some(tone), Some(wanted)) = (&tone, &self.tone) {
+            values.extend(tone.values(wanted.hz));
+        }
+        Ok((values, tone))
+    }
+
+    /// A run of a variant at a point, under a pattern of packets or under none.
     fn job(
         &self,
         variant: &NodeVariant,
         measured: &Value,
-        x: f64,
+        (x, pattern): (f64, Option<&str>),
         seed: u64,
     ) -> Result<NodeJob, String> {
         let mut plan = json!({ "end": END });
@@ -245,9 +329,7 @@ impl Node {
         if variant.profile {
             plan["measure"] = measured.clone();
         }
-        // Patterns that depend on x stand for no packets at x = 0.
-        if variant.pattern.pattern(x, CLOCK_HZ)?.is_some() {
-            let pattern = variant.pattern.at(x)?;
+        if let Some(pattern) = pattern {
             let (from, until) = (&variant.from, variant.until.as_deref().unwrap_or(END));
             let mut times = json!({ "pattern": pattern, "seed": seed, "begin": from });
             if let Some(frames) = variant.packets.flood() {

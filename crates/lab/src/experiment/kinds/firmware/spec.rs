@@ -6,8 +6,8 @@ use serde::Deserialize;
 use weir_model::Duration;
 use weir_model::worst_rates::{self, WorstRate};
 
-use super::search::SearchSpec;
 use crate::experiment::bench::as_f64;
+use crate::experiment::search::SearchSpec;
 use crate::experiment::series::formula::Formula;
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::{Quantity, Setup, each};

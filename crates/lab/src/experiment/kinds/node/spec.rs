@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use weir_report::{Colour, Stroke};
 
-use super::FIRST_WINDOW;
+use super::{CLOCK_HZ, FIRST_WINDOW};
+use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series::formula::{Formula, Template};
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
 use crate::experiment::setup::Name;
@@ -49,6 +50,11 @@ pub(super) struct Node {
     pub system: BTreeMap<String, Formula>,
     /// The ways to run the node.
     pub variant: Vec<NodeVariant>,
+    /// The worst patterns that are searched for, in place of a variant's own, with the first seed.
+    /// The formulas are over the names that [`super::values`] lists and over series about one
+    /// variant; `first.` stands for the run at the first point.
+    #[serde(default)]
+    pub search: Vec<SearchSpec>,
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
@@ -239,6 +245,12 @@ fn length() -> u16 {
 }
 
 impl NodeVariant {
+    /// What arrives at a point, as a pattern; nothing at x = 0, if the pattern depends on x.
+    pub fn pattern_at(&self, x: f64) -> Result<Option<String>, String> {
+        let some = self.pattern.pattern(x, CLOCK_HZ)?;
+        some.map(|_| self.pattern.at(x)).transpose()
+    }
+
     /// Whether the node has Weir's stages.
     pub fn has_stages(&self) -> bool {
         self.build
@@ -257,7 +269,16 @@ impl Node {
 
     /// The series; those with VARIANT in their id once per variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
+        of_variants(&self.written_series, &self.names())
+    }
+
+    /// The searches; those with VARIANT in their id once per variant.
+    pub fn searches(&self) -> Vec<SearchSpec> {
+        search::of_variants(&self.search, &self.names())
+    }
+
+    fn names(&self) -> Vec<Name<'_>> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));
-        of_variants(&self.written_series, &names.collect::<Vec<_>>())
+        names.collect()
     }
 }

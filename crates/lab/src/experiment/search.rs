@@ -13,16 +13,15 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::experiment::batch::run_one;
-use crate::experiment::bench::Bench;
-use crate::experiment::draw::log_uniform;
-use crate::experiment::error::{ExperimentError, list};
-use crate::experiment::series::Values;
-use crate::experiment::series::formula::Formula;
-use crate::experiment::setup::{Setup, each};
-use weir_board::run::{LineStimulus, RunResult, RunSpec};
+use super::batch::bar;
+use super::draw::log_uniform;
+use super::error::ExperimentError;
+use super::findings::Detail;
+use super::series::SeriesPlan;
+use super::series::formula::Formula;
+use super::setup::{Name, each};
 
-/// The table `[[firmware.search]]`.
+/// The table `[[search]]` of a kind.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchSpec {
@@ -40,18 +39,73 @@ pub(super) struct SearchSpec {
     /// near it or near one of its first four multiples.
     around: Option<u64>,
     /// Floods that are tried.
-    pub runs: u64,
+    runs: u64,
     /// Floods that `--quick` tries.
-    pub quick: Option<u64>,
+    quick: Option<u64>,
     /// The seed from which all random numbers come.
     seed: u64,
 }
 
+/// Reduces each search to the runs of `--quick`. False means that none states any.
+pub(super) fn shorten(searches: &mut [SearchSpec]) -> bool {
+    let mut is_shorter = false;
+    for search in searches {
+        is_shorter |= search.shorten();
+    }
+    is_shorter
+}
+
+/// The searches of each variant that is meant.
+pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<SearchSpec> {
+    let each = searches.iter();
+    each.flat_map(|search| search.of_variants(variants))
+        .collect()
+}
+
+/// Checks the names in the formulas of searches, before the runs.
+///
+/// # Errors
+/// A name that begins with no variant, or that `knows` rejects.
+pub(super) fn check(
+    searches: &[SearchSpec],
+    plan: &SeriesPlan,
+    knows: impl Fn(&str) -> Result<(), String>,
+) -> Result<(), ExperimentError> {
+    searches.iter().try_for_each(|search| {
+        plan.check_formula(&search.value, &knows)
+            .map_err(|what| search.wrong(&what))
+    })
+}
+
+/// Carries out all searches: the worst value of each by its id, and a table of the floods.
+///
+/// # Errors
+/// A range or an `around` that is none, a form of which no flood is possible, a run that fails.
+pub(super) fn carry_out(
+    searches: &[SearchSpec],
+    measure: impl Fn(&SearchSpec, &str) -> Result<Option<f64>, ExperimentError> + Sync,
+) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
+    let bar = bar(searches.iter().map(|search| search.runs).sum());
+    let worst: Result<Vec<Worst>, _> = searches
+        .iter()
+        .map(|search| search.worst(&measure, &bar))
+        .collect();
+    bar.finish_and_clear();
+    let worst = worst?;
+    let of_each = || searches.iter().zip(&worst);
+    let values = of_each().map(|(of, worst)| (of.id.clone(), worst.value));
+    let rows = of_each().map(|(of, worst)| {
+        let value = format!("{:.2}", worst.value);
+        vec![of.id.clone(), value, worst.flood.clone()]
+    });
+    let detail = Detail::new(&["searched", "worst", "flood"], rows);
+    Ok((values.collect(), detail))
+}
+
 /// The worst flood of a search.
-#[derive(Debug, Clone)]
-pub(super) struct Worst {
-    pub value: f64,
-    pub flood: String,
+struct Worst {
+    value: f64,
+    flood: String,
 }
 
 /// The floods that are varied side by side.
@@ -84,8 +138,8 @@ fn apart(ordered: Vec<(f64, Numbers)>) -> Vec<(f64, Numbers)> {
 
 impl SearchSpec {
     /// The search of each variant that is meant.
-    pub fn of_variants(&self, setup: &Setup) -> Vec<Self> {
-        each(&setup.names(), (&self.id, &self.of), |rename| Self {
+    fn of_variants(&self, variants: &[Name]) -> Vec<Self> {
+        each(variants, (&self.id, &self.of), |rename| Self {
             id: rename(&self.id),
             of: Vec::new(),
             value: self.value.renamed(rename),
@@ -95,14 +149,13 @@ impl SearchSpec {
         })
     }
 
-    /// Keeps the runs of `--quick`. False means that the file states none.
-    pub fn shorten(&mut self) -> bool {
+    fn shorten(&mut self) -> bool {
         let quick = self.quick.take();
         self.runs = quick.unwrap_or(self.runs);
         quick.is_some()
     }
 
-    fn wrong(&self, what: &str) -> ExperimentError {
+    pub fn wrong(&self, what: &str) -> ExperimentError {
         ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
     }
 
@@ -113,40 +166,12 @@ impl SearchSpec {
         })
     }
 
-    /// The variants whose values are in the formula.
-    fn variants<'a>(&self, setup: &'a Setup) -> Result<Vec<&'a str>, ExperimentError> {
-        let is_of = |name: &str, id: &str| {
-            name.strip_prefix(id)
-                .is_some_and(|rest| rest.starts_with('.'))
-        };
-        let ids = setup.variant.iter().map(|variant| variant.id());
-        if let Some(name) = self
-            .value
-            .names()
-            .find(|name| !ids.clone().any(|id| is_of(name, id)))
-        {
-            let known = ids.map(str::to_owned).collect();
-            return Err(self.wrong(&format!(
-                "`{name}` does not begin with a variant, which are {}",
-                list(&known)
-            )));
-        }
-        Ok(ids
-            .filter(|id| self.value.names().any(|name| is_of(name, id)))
-            .collect())
-    }
-
-    /// Finds the worst flood. `base` gives the run of a variant without a flood, `values` the
-    /// values that a run of a variant counted.
-    ///
-    /// # Errors
-    /// A range or an `around` that is none, a formula about no variant, a form of which no flood is
-    /// possible, a run that fails.
-    pub fn worst(
+    /// Finds the worst flood. `measure` gives the value under a flood, or none if the flood is
+    /// impossible: the numbers of a pattern can contradict each other, such as a gap that is longer
+    /// than its period.
+    fn worst(
         &self,
-        bench: &Bench,
-        base: &(impl Fn(&str) -> Result<RunSpec, ExperimentError> + Sync),
-        values: &(impl Fn(&str, &RunResult) -> Result<Values, ExperimentError> + Sync),
+        measure: &(impl Fn(&Self, &str) -> Result<Option<f64>, ExperimentError> + Sync),
         bar: &ProgressBar,
     ) -> Result<Worst, ExperimentError> {
         if let Some((name, _)) = self
@@ -159,33 +184,14 @@ impl SearchSpec {
         if self.around.is_some_and(|of| of == 0 || of > MOST_AROUND) {
             return Err(self.wrong(&format!("`around` is not 1 to {MOST_AROUND}")));
         }
-        let variants = self.variants(bench.setup)?;
         let try_one = |numbers: Numbers| {
             let flood = self.flood(&numbers);
-            let Ok(stimulus) = LineStimulus::on(bench.setup.board, &flood, bench.clock_hz) else {
-                // The numbers contradict each other, such as a gap that is longer than its period.
-                bar.inc(1);
-                return Ok((f64::NEG_INFINITY, numbers));
-            };
-            let mut names = Values::new();
-            for variant in &variants {
-                let spec = RunSpec {
-                    floods: vec![stimulus.clone()],
-                    ..base(variant)?
-                };
-                let counted = values(variant, &run_one(variant, &spec)?)?;
-                names.extend(
-                    counted
-                        .into_iter()
-                        .map(|(name, value)| (format!("{variant}.{name}"), value)),
-                );
-            }
+            let value = measure(self, &flood)?;
             bar.inc(1);
-            let value = self
-                .value
-                .evaluate(&names)
-                .map_err(|what| self.wrong(&what))?;
-            Ok((value, numbers))
+            if value.is_some_and(f64::is_nan) {
+                return Err(self.wrong(&format!("the value is no number under {flood}")));
+            }
+            Ok((value.unwrap_or(f64::NEG_INFINITY), numbers))
         };
         let try_all = |all: Vec<Numbers>| -> Result<Vec<(f64, Numbers)>, ExperimentError> {
             all.into_par_iter().map(try_one).collect()
