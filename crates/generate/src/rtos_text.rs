@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use crate::c_text::{c_string, comment, definition};
 use crate::header::mark;
 use crate::plan::ChipPlan;
-use crate::rtos::{PlannedClass, RtosPlan};
+use crate::rtos::{MAX_WORK, PlannedClass, RtosPlan};
 
 /// The macro that starts all sources, once their frames' receivers have been started.
 pub(crate) const SOURCES_START: &str = "weir_sources_start()";
@@ -41,7 +41,7 @@ pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result
     if let Some(work) = plan.max_work {
         writeln!(
             out,
-            "/** The frames that one interrupt takes at most: for weir_work_begin(). */\nenum {{ WEIR_SOURCE_{}_MAX_WORK = {work} }};\n",
+            "/** The frames that one interrupt takes at most: for weir_work_begin(). */\nenum {{ WEIR_SOURCE_{}{MAX_WORK} = {work} }};\n",
             plan.card
         )?;
     }

@@ -378,6 +378,19 @@ fn an_interrupt_takes_as_many_frames_as_work_counts() {
 }
 
 #[test]
+fn a_source_is_not_called_like_the_cards_work() {
+    let other = "[[source]]\nname = \"ethernet-MAX_WORK\"\nvector = \"IRQ20\"\npriority = 96\nhandler = { worst = \"400 cycles\", measured = true }\nrate = { expected = \"1kHz\" }\nlimit = { policy = \"off\" }\n[[source]]";
+    assert_refused(
+        &[("[[source]]", other)],
+        &[
+            "source `ethernet-MAX_WORK`",
+            "`ethernet_MAX_WORK`",
+            "rename",
+        ],
+    );
+}
+
+#[test]
 fn other_chips_have_no_receivers() {
     let text = "schema = 1\n[cpu]\nboard = \"atmega128\"\nclock = \"16MHz\"\n[freertos]\npriorities = 5\ncommon = { urgency = 1, queue = 1 }\n";
     let system = weir_model::parse("system.toml", text).unwrap();
