@@ -87,7 +87,9 @@ impl Temporary {
         let (file, path) = tempfile::Builder::new()
             .prefix(prefix)
             .suffix(".tmp")
-            .tempfile_in(folder)?
+            .tempfile_in(folder)
+            // Its own words end with the temporary file's path, which says nothing to a user.
+            .map_err(|error| std::io::Error::from(error.kind()))?
             .keep()
             .map_err(|error| error.error)?;
         existing.push(path.clone());
@@ -164,6 +166,14 @@ fn interrupt_descendants(of: nix::unistd::Pid) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn why_no_file_can_be_made_is_told_without_its_path() {
+        let root = tempfile::tempdir().unwrap();
+        let error = Temporary::file_in(&root.path().join("none"), ".x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert!(!error.to_string().contains(".tmp"), "{error}");
+    }
 
     #[test]
     fn a_folder_goes_with_its_content_when_it_is_dropped() {
