@@ -32,6 +32,9 @@ pub trait Processor {
     }
 }
 
+/// The exception by which an operating system switches threads (PendSV).
+const SWITCH: u16 = 14;
+
 /// Exception returns are branches to these addresses (EXC_RETURN).
 const LEAST_RETURN: u32 = 0xffff_ffe0;
 
@@ -64,6 +67,11 @@ pub struct Profile {
     thread: u32,
     /// The instructions of each thread since the start of the run.
     threads: BTreeMap<u32, u64>,
+    /// What the running thread had executed when it was last switched to.
+    switched_at: u64,
+    /// Whether a switch has begun, whose thread is not known yet.
+    is_switched: bool,
+    longest_turn: u64,
     masking: Masking,
     spans: Spans,
 }
@@ -79,6 +87,9 @@ impl Default for Profile {
             exceptions: BTreeMap::new(),
             thread: 0,
             threads: BTreeMap::new(),
+            switched_at: 0,
+            is_switched: false,
+            longest_turn: 0,
             masking: Masking::default(),
             spans: Spans::default(),
         }
@@ -131,14 +142,16 @@ impl Profile {
 
     /// What is executing, and the instructions that it has executed.
     fn context(&self) -> (Context, u64) {
-        let of_thread = || {
-            let own = self.threads.get(&self.thread).copied();
-            ((0, self.thread), own.unwrap_or(0))
-        };
+        let of_thread = || ((0, self.thread), self.of_thread());
         self.active.last().map_or_else(of_thread, |running| {
             let context = (self.active.len(), u32::from(running.number));
             (context, running.instructions)
         })
+    }
+
+    /// The instructions of the running thread since the start of the run.
+    fn of_thread(&self) -> u64 {
+        self.threads.get(&self.thread).copied().unwrap_or(0)
     }
 
     /// Charges all instructions up to the `executed`-th to the current exception.
@@ -169,6 +182,9 @@ impl Profile {
         }
         if number == 0 {
             self.thread = processor.thread();
+            if std::mem::take(&mut self.is_switched) {
+                self.switched_at = self.of_thread();
+            }
         }
         // A return to a thread or to an exception that was interrupted.
         let running = self.active.last();
@@ -207,6 +223,10 @@ impl Profile {
         // A handler that ended by a return has ended its calls; other spans end here.
         self.spans
             .give_up((self.active.len() + 1, u32::from(number)));
+        if number == SWITCH && !std::mem::replace(&mut self.is_switched, true) {
+            let turn = self.of_thread().saturating_sub(self.switched_at);
+            self.longest_turn = self.longest_turn.max(turn);
+        }
         let counts = self.exceptions.entry(number).or_default();
         counts.number = number;
         counts.taken += 1;
@@ -227,6 +247,7 @@ impl Profile {
         self.charge(executed);
         self.background = 0;
         self.wakeups = 0;
+        self.longest_turn = 0;
         self.masking.clear();
         self.spans.clear();
         self.exceptions.clear();
@@ -246,6 +267,7 @@ impl Profile {
             background_instructions: self.background,
             wakeups: self.wakeups,
             longest_masked_instructions: self.masking.longest,
+            longest_turn_instructions: self.longest_turn,
             spans: self.spans.report(),
             exceptions,
             ..ProfileReport::default()
@@ -423,6 +445,27 @@ mod tests {
             (0, 100, 1, 0x130, 50, BlockEnd::Other),
         ]);
         assert_eq!(report.longest_masked_instructions, 7);
+    }
+
+    #[test]
+    fn a_turn_of_a_thread_is_from_switch_to_switch_without_interrupts() {
+        let report = run(&[
+            (14, 68, TO_THREAD, 0x80, 1, BlockEnd::Return),
+            (0, 100, 1, 0x100, 10, BlockEnd::Other),
+            (20, 68, TO_THREAD, 0x200, 90, BlockEnd::Return),
+            (0, 100, 1, 0x110, 7, BlockEnd::Other),
+            // An interrupt, and behind it a switch, which another one interrupts.
+            (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
+            (14, 68, TO_THREAD, 0x80, 1, BlockEnd::Other),
+            (21, 36, TO_HANDLER, 0x300, 40, BlockEnd::Return),
+            (14, 68, 1, 0x84, 1, BlockEnd::Return),
+            (0, 200, 1, 0x100, 12, BlockEnd::Other),
+            // It yields, and goes on.
+            (14, 168, TO_THREAD, 0x80, 2, BlockEnd::Return),
+            (0, 200, 1, 0x104, 9, BlockEnd::Other),
+            (14, 168, TO_THREAD, 0x80, 2, BlockEnd::Return),
+        ]);
+        assert_eq!(report.longest_turn_instructions, 17);
     }
 
     #[test]

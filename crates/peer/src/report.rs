@@ -76,6 +76,9 @@ pub struct ProfileReport {
     /// The most instructions that one thread or handler executed while it kept interrupts off, or
     /// some of them, by CPS or BASEPRI.
     pub longest_masked_instructions: u64,
+    /// The most instructions that a thread executed from one switch of threads (PendSV) to the
+    /// next, which may switch to the same thread.
+    pub longest_turn_instructions: u64,
     /// The spans of the plan, by name.
     pub spans: BTreeMap<String, SpanReport>,
     /// The growth of each watched variable. One that falls below its first value has grown by 0.

@@ -12,10 +12,11 @@
 //! - `worst_lateness`: the largest lateness of a job in milliseconds, below 0 before its deadline
 //! - `interrupt.taken`, `interrupt.instructions`, `interrupt.longest`: how often the packets'
 //!   interrupt was taken, the instructions of its handler in all, and the most of one time; of
-//!   variants with `profile` only, as all up to `masked`
+//!   variants with `profile` only, as all up to `turn`
 //! - `exceptions.NAME.…`: the same of an exception, by the board's name for its vector
 //! - `spans.ID.…`: the same of a span
 //! - `masked`: the most instructions that one task or handler executed with interrupts masked
+//! - `turn`: the most instructions that a task executed from one switch of tasks to the next
 //! - `guaranteed`: 1 if `weir check` guarantees every deadline of the variant's system, else 0
 //! - `bound`: its bound of the critical task's response in milliseconds, infinite if it has none
 //! - `clients.ID.answered`: the share of a client's requests that were answered in time, in %,
@@ -84,7 +85,7 @@ pub(super) fn is_known(node: &Node, name: &str) -> Result<(), String> {
     let is_counted = |what: &str| COUNTED.iter().any(|(name, _)| *name == what);
     let parts: Vec<&str> = name.split('.').collect();
     let is_there = match parts[..] {
-        ["masked"] => true,
+        ["masked" | "turn"] => true,
         ["tone", what] => node.tone.is_some() && tone::VALUES.contains(&what),
         ["interrupt", what] => is_counted(what),
         ["exceptions", vector, what] => vectors().any(|name| name == vector) && is_counted(what),
@@ -238,7 +239,11 @@ fn of_profile(profile: &Value, line: u16) -> Result<Values, String> {
         return Ok(Values::new());
     };
     let masked = count(profile, "longest_masked_instructions")?;
-    let mut values = Values::from([("masked".to_owned(), number(masked))]);
+    let turn = count(profile, "longest_turn_instructions")?;
+    let mut values = Values::from([
+        ("masked".to_owned(), number(masked)),
+        ("turn".to_owned(), number(turn)),
+    ]);
     let mut add = |prefix: &str, counts: Option<&Value>| {
         for (name, counted) in COUNTED {
             // What was never taken has no counts.
@@ -376,7 +381,7 @@ mod tests {
         let profile = json!({"exceptions": [
             {"number": 15, "taken": 9, "instructions": 99, "longest_instructions": 12},
             {"number": 29, "taken": 2, "instructions": 70, "longest_instructions": 36},
-        ], "longest_masked_instructions": 40,
+        ], "longest_masked_instructions": 40, "longest_turn_instructions": 70,
         "spans": {"turn": {"taken": 3, "instructions": 9, "longest_instructions": 5}}});
         let counts = |profile, line| of_profile(&profile, line).unwrap();
         let card = counts(profile.clone(), 13);
@@ -393,6 +398,7 @@ mod tests {
             (12.0, 0.0)
         );
         assert_eq!((value("spans.turn.longest"), value("masked")), (5.0, 40.0));
+        assert_eq!(value("turn"), 70.0);
         for name in card.keys() {
             is_known(&node(""), name).unwrap();
         }
