@@ -27,6 +27,9 @@ pub struct Client {
     pub shortest: u64,
     /// The longest interval, in cycles.
     pub longest: u64,
+    /// The preemption group of the limited source. Sources whose limits use one channel are in one
+    /// group, that of its interrupt. None: the channel's own (a shared timer).
+    pub group: Option<u32>,
     /// Are ticks rounded up? Then the interval is never shorter than `shortest` and may exceed
     /// `longest`; else ticks are rounded down.
     pub up: bool,
@@ -37,6 +40,9 @@ pub struct Client {
 pub struct ChannelOccupancy {
     /// Indices in [`Platform::channels`].
     pub channels: Vec<usize>,
+    /// The preemption groups of the sources whose limits use them, by index in
+    /// [`Platform::channels`].
+    pub groups: Vec<(usize, u32)>,
     /// Indices in [`Platform::counters`], each with its divisor.
     pub divisors: Vec<(usize, u64)>,
     /// The channels that the file keeps for a shared timer, as indices in [`Platform::channels`].
@@ -101,7 +107,11 @@ fn place(
         let is_refused =
             matches!(client.wanted, ChannelUse::Own(..)) && taken.only_shared.contains(&index);
         let users = taken.channels.iter().filter(|&&of| of == index).count();
-        if !may || is_refused || users >= channel.limits {
+        let is_of_other_group = |&(of, group): &(usize, u32)| {
+            of == index && client.group.is_some_and(|own| own != group)
+        };
+        let is_others = channel.limits > 1 && taken.groups.iter().any(is_of_other_group);
+        if !may || is_refused || is_others || users >= channel.limits {
             continue;
         }
         counters.push(channel.counter);
@@ -127,6 +137,9 @@ fn place(
                 return false;
             }
             taken.channels.push(index);
+            taken
+                .groups
+                .extend(client.group.map(|group| (index, group)));
             if set.is_none() {
                 taken.divisors.push((channel.counter, interval.tick));
             }
@@ -139,6 +152,9 @@ fn place(
             }
             settings.pop();
             taken.channels.pop();
+            if client.group.is_some() {
+                taken.groups.pop();
+            }
             if set.is_none() {
                 taken.divisors.pop();
             }
@@ -202,6 +218,7 @@ mod tests {
             channel: None,
             shortest,
             longest,
+            group: None,
             up: false,
         }
     }
@@ -247,10 +264,32 @@ mod tests {
     }
 
     #[test]
+    fn sources_of_different_groups_do_not_share_a_channel() {
+        let mut platform = fixture::atmega128();
+        platform.channels.truncate(1);
+        platform.channels[0].limits = 4;
+        let of = |group| Client {
+            group: Some(group),
+            ..strict(3_000, 3_100)
+        };
+        let none = ChannelOccupancy::default();
+        assert!(assign(&platform, &none, &[of(1), of(1)]).is_some());
+        assert!(assign(&platform, &none, &[of(1), of(2)]).is_none());
+        let taken = ChannelOccupancy {
+            channels: vec![0],
+            groups: vec![(0, 1)],
+            ..none
+        };
+        assert!(assign(&platform, &taken, &[of(1)]).is_some());
+        assert!(assign(&platform, &taken, &[of(2)]).is_none());
+    }
+
+    #[test]
     fn what_is_taken_stays() {
         let platform = fixture::atmega128();
         let taken = ChannelOccupancy {
             channels: vec![0, 1, 2],
+            groups: Vec::new(),
             divisors: vec![(0, 64), (1, 8)],
             only_shared: Vec::new(),
         };
@@ -266,6 +305,7 @@ mod tests {
             channel: None,
             shortest: 100_001,
             longest: 100_001,
+            group: None,
             up: true,
         };
         let settings = assign(&platform, &ChannelOccupancy::default(), &[client]).unwrap();

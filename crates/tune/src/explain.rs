@@ -52,6 +52,9 @@ pub enum Remedy {
     Handler(usize, u64),
     /// A WCET of so many cycles of the receiver with this index.
     Wcet(usize, u64),
+    /// The priority of the source with this index for all that are tuned: one timer can then limit
+    /// them.
+    PriorityOf(usize),
     /// The limit of the source with this index in hardware.
     InHardware(usize),
     /// So much over-admission: 0.1 is 10 %.
@@ -202,6 +205,7 @@ fn remedies(
         });
         found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
     }
+    found.extend(one_priority(task, is_enough));
     found.extend(in_hardware(task, demands, is_enough));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
         let over_admission = least_over_admission(options.over_admission, |over_admission| {
@@ -252,6 +256,17 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
         }
     }
     Some(share(held))
+}
+
+/// One priority for all tuned sources, if theirs differ: that of the first source with which it is
+/// enough.
+fn one_priority(task: &TuningTask, is_enough: Trial) -> Option<Remedy> {
+    let group = |index: usize| Some(task.system.sources.get(index)?.level.group);
+    let tuned = task.tuned.iter().map(|of| of.source);
+    let first = group(tuned.clone().next()?)?;
+    tuned.clone().find(|&of| group(of) != Some(first))?;
+    let mut remedies = tuned.map(Remedy::PriorityOf);
+    remedies.find(|&remedy| is_enough(remedy))
 }
 
 /// Limits in hardware, one at a time: of sources whose rates are demanded, and of those that state

@@ -317,6 +317,11 @@ fn owners(
             channel: tuned.channel,
             shortest: shortest(tuned, requests, scale, bound, clock),
             longest: Band::longest(tuned.band.asked(scale), requests, clock),
+            group: task
+                .system
+                .sources
+                .get(tuned.source)
+                .map(|of| of.level.group),
             up: false,
         })
     })
@@ -358,6 +363,7 @@ pub fn plan(
             channel: task.slot.channel,
             shortest: if is_pinned { period } else { least },
             longest: period,
+            group: None,
             up: is_pinned,
         });
     }

@@ -11,7 +11,7 @@ use crate::platform::Platform;
 use crate::probe::ask;
 use crate::search::{Progress, TuningSolution, alternatives, is_feasible, judge, last, search};
 use crate::task::{Options, TuningTask};
-use crate::write::{write_back, write_burst, write_expected, write_in_hardware};
+use crate::write::{write_back, write_burst, write_expected, write_in_hardware, write_priority_of};
 
 /// A system file to be tuned.
 #[derive(Debug)]
@@ -343,6 +343,12 @@ impl Session {
         let text = match remedy {
             Remedy::Expected(index, hertz) => {
                 write_expected(&self.text, &source(index)?.name, hertz)
+            }
+            Remedy::PriorityOf(index) => {
+                let tuned = self.task();
+                let names = tuned.tuned.iter().filter_map(|of| source(of.source));
+                let names: Vec<&str> = names.map(|of| of.name.as_str()).collect();
+                write_priority_of(&self.text, &source(index)?.name, &names)
             }
             Remedy::InHardware(index) => {
                 let of = source(index)?;

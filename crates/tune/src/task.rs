@@ -135,7 +135,7 @@ impl<'a> TuningTask<'a> {
         }
         for (index, timer) in system.timers.iter().enumerate() {
             if task.slot.timer != Some(index) && task.can_clear(index) {
-                task.take(&timer.channel, timer.period.tick);
+                task.take(&timer.channel, timer.period.tick, None);
             }
         }
         task
@@ -211,11 +211,11 @@ impl<'a> TuningTask<'a> {
             own_channel(self.system, source),
             self.system.sources.get(source),
         ) {
-            self.take(name, of.limit.interval.tick);
+            self.take(name, of.limit.interval.tick, Some(of.level.group));
         }
     }
 
-    fn take(&mut self, name: &str, divisor: u64) {
+    fn take(&mut self, name: &str, divisor: u64, group: Option<u32>) {
         let Some(index) = self.channel(name) else {
             return;
         };
@@ -223,6 +223,7 @@ impl<'a> TuningTask<'a> {
             return;
         };
         self.taken.channels.push(index);
+        self.taken.groups.extend(group.map(|group| (index, group)));
         if !self.taken.divisors.iter().any(|(of, _)| *of == counter) {
             self.taken.divisors.push((counter, divisor));
         }

@@ -113,6 +113,33 @@ pub fn write_expected(text: &str, name: &str, hertz: f64) -> Result<String, Writ
     })
 }
 
+/// The text with the priority of the source `name` for each of `others`, too.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_priority_of(
+    text: &str,
+    name: &str,
+    others: &[&str],
+) -> Result<String, WriteBackError> {
+    const KEY: &str = "priority";
+    let mut document: DocumentMut = text.parse()?;
+    let mut priority = None;
+    entry(&mut document, "source", name, |source| {
+        priority = source.get(KEY).cloned();
+        Ok(())
+    })?;
+    for other in others {
+        entry(&mut document, "source", other, |source| {
+            if let Some(priority) = &priority {
+                source.insert(KEY, priority.clone());
+            }
+            Ok(())
+        })?;
+    }
+    Ok(document.to_string())
+}
+
 /// The text with a limit in hardware of the source `name` to one request per `interval` cycles.
 ///
 /// # Errors

@@ -317,6 +317,49 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
 }
 
+/// Sources on a board with one timer, which limits sources of one priority.
+const ONE_TIMER: &str = r#"schema = 1
+name = "sys"
+[cpu]
+board = "mps2-an385"
+critical_section = "80 cycles"
+context_switch = "160 cycles"
+[[source]]
+name = "meter"
+vector = "IRQ20"
+priority = 64
+handler = "90 cycles"
+max_work = 1
+rate = { expected = "1200Hz", tolerated = "5kHz" }
+[[source]]
+name = "switch"
+vector = "IRQ22"
+priority = 128
+handler = "70 cycles"
+max_work = 1
+rate = { expected = "2Hz", tolerated = "100Hz", worst = "loose-wire" }
+[[receiver]]
+name = "loop"
+urgency = 40
+period = "1ms"
+deadline = "600us"
+wcet = "400us"
+"#;
+
+#[test]
+fn sources_that_share_a_timer_are_advised_to_have_one_priority() {
+    let session = session(ONE_TIMER);
+    assert!(session.tune(&|_, _| ()).is_none());
+    let remedies = session.explain().remedies;
+    assert_eq!(
+        remedies.first(),
+        Some(&Remedy::PriorityOf(0)),
+        "{remedies:?}"
+    );
+    let session = self::session(&ONE_TIMER.replace("priority = 128", "priority = 64"));
+    assert!(session.tune(&|_, _| ()).is_some());
+}
+
 /// A source that no timer can limit, on a board whose timers belong to hardware.
 const NO_TIMER: &str = r#"schema = 1
 name = "sys"

@@ -145,6 +145,16 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
             system.receivers.get(index)?.name,
             in_time(cycles)
         ),
+        Remedy::PriorityOf(index) => {
+            let task = session.task();
+            let others = task.tuned.iter().filter(|of| of.source != index);
+            let names: Vec<String> = others.filter_map(|of| source(of.source).cloned()).collect();
+            format!(
+                "give {} the priority of {}, since one timer limits sources of one priority",
+                and(&names),
+                source(index)?
+            )
+        }
         Remedy::InHardware(index) => format!("limit {} in hardware", source(index)?),
         Remedy::OverAdmission(share) => format!("allow --over-admission {:.2}%", 100.0 * share),
     })
