@@ -72,6 +72,9 @@ static void run_packet(void *unused)
         deliver(status);
         if (!stages_is_on()) { /* the queue was full, and now has room */
             stages_enable(true);
+            if (card_waits()) { /* what came meanwhile may be forgotten */
+                board_pend(BOARD_CARD_LINE);
+            }
         }
     }
 }
@@ -94,11 +97,10 @@ static void take_packet(BaseType_t *woken)
     }
     if (!card_waits()) {
         card_acknowledge();
-        /* A frame that came since the look: the interrupt is not asked for again before a further
-         * one comes. */
-        while (card_waits() && !xQueueIsQueueFullFromISR(statuses)) {
-            uint32_t status = card_status();
-            xQueueSendFromISR(statuses, &status, woken);
+        /* A frame that came since the look was forgotten with the others. It gets an interrupt of
+         * its own: as a loop here, a fast flood would not end. */
+        if (card_waits()) {
+            board_pend(BOARD_CARD_LINE);
         }
     }
 }
