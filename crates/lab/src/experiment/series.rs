@@ -582,6 +582,42 @@ mod tests {
     }
 
     #[test]
+    fn a_series_about_one_variant_is_a_value_of_it() {
+        #[derive(Deserialize)]
+        struct All {
+            series: Vec<SeriesSpec>,
+        }
+        let text = r#"
+            series = [
+                { id = "a.off", value = "a.v - first.a.v" },
+                { id = "a.gain", value = "a.v / b.v" },
+                { id = "b.off", value = "b.v" },
+                { id = "both", value = "a.v + b.v" },
+            ]
+        "#;
+        let all: All = toml::from_str(text).unwrap();
+        let plan = SeriesPlan {
+            series: all.series,
+            variants: BTreeSet::from(["a".to_owned(), "b".to_owned()]),
+            ..SeriesPlan::default()
+        };
+        let key = |index| RunKey {
+            variant: "a".to_owned(),
+            index,
+            seed: 7,
+        };
+        let of = |v| Values::from([("v".to_owned(), formula::number(v))]);
+        let mut runs = BTreeMap::from([(key(0), of(2.0)), (key(1), of(5.0))]);
+        plan.add_series(&mut runs, (1, 7), 0.0).unwrap();
+        // What is about another variant, too, or about one that has not run, is none of `a`.
+        let names: Vec<&str> = runs[&key(1)].keys().map(String::as_str).collect();
+        assert_eq!(names, ["off", "v"]);
+        assert_eq!(runs[&key(1)]["off"], formula::number(3.0));
+        assert_eq!(runs[&key(0)].len(), 1);
+        assert!(plan.has_series("off") && !plan.has_series("both"));
+    }
+
+    #[test]
     fn a_series_of_each_variant_is_one_per_variant() {
         #[derive(Deserialize)]
         struct All {
