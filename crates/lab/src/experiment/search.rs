@@ -25,7 +25,7 @@ use super::setup::{Name, each};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchSpec {
-    /// The name of the worst flood's value, for the formulas of `measure`.
+    /// The name of the worst flood's value, for claims or for the formulas of `measure`.
     pub id: String,
     #[serde(default)]
     of: Vec<String>,
