@@ -164,7 +164,8 @@ impl<'a> RtosPlanner<'a> {
         let card = sources
             .iter()
             .find(|source| std::ptr::eq(source.source, &self.system.sources[number]));
-        if let Some(card) = card {
+        let max_work = self.max_work(number);
+        if let Some(card) = card.filter(|_| max_work.is_some()) {
             self.check_constant(&card.identifier, sources);
         }
         let receivers = self.receivers(&flows);
@@ -175,7 +176,7 @@ impl<'a> RtosPlanner<'a> {
         Some(RtosPlan {
             card: card.map_or_else(String::new, |card| card.identifier.clone()),
             card_priority: card.and_then(|card| card.priority),
-            max_work: self.max_work(number),
+            max_work,
             gather_cycles: self.gather(number),
             priorities: freertos.priorities,
             tick_hz: freertos.tick_hz,

@@ -88,8 +88,7 @@ impl Temporary {
             .prefix(prefix)
             .suffix(".tmp")
             .tempfile_in(folder)
-            // Its own words end with the temporary file's path, which says nothing to a user.
-            .map_err(|error| std::io::Error::from(error.kind()))?
+            .map_err(without_path)?
             .keep()
             .map_err(|error| error.error)?;
         existing.push(path.clone());
@@ -108,6 +107,16 @@ impl Drop for Temporary {
         let mut existing = existing();
         remove(&self.path);
         existing.retain(|path| path != &self.path);
+    }
+}
+
+/// An error of the crate tempfile without the temporary file's path, which says nothing to a user
+/// and with which its words end.
+fn without_path(error: std::io::Error) -> std::io::Error {
+    let words = error.to_string();
+    match words.split_once(" at path ") {
+        Some((cause, _)) => std::io::Error::new(error.kind(), cause),
+        None => error,
     }
 }
 

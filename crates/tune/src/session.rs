@@ -345,8 +345,8 @@ impl Session {
                 write_expected(&self.text, &source(index)?.name, hertz)
             }
             Remedy::PriorityOf(index) => {
-                let tuned = self.task();
-                let names = tuned.tuned.iter().filter_map(|of| source(of.source));
+                let task = self.task();
+                let names = task.tuned.iter().filter_map(|of| source(of.source));
                 let names: Vec<&str> = names.map(|of| of.name.as_str()).collect();
                 write_priority_of(&self.text, &source(index)?.name, &names)
             }

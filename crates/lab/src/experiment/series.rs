@@ -3,6 +3,7 @@
 //! series is a formula over the values of the runs; a claim is a statistic of a series over all
 //! points and seeds ([`Over`]).
 pub(super) mod formula;
+mod statistic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ use super::findings::Measurements;
 use super::kind::Ids;
 use super::setup::{Name, each};
 use formula::{Formula, Names, Number, X};
+use statistic::{Over, SeriesPoint};
 
 /// The values of a run, by name.
 pub(super) type Values = BTreeMap<String, Number>;
@@ -96,131 +98,6 @@ pub(super) struct SeriesPlan {
     pub variants: BTreeSet<String>,
     /// Constants for formulas, by name.
     pub constants: Values,
-}
-
-/// The statistic of a series that a claim names, after the series' name and a point.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    /// The largest value at any point with any seed.
-    Max,
-    /// The smallest value at any point with any seed.
-    Min,
-    /// The middle of all values at any point with any seed.
-    Median,
-    /// The mean at the first point.
-    First,
-    /// The mean at the last point.
-    Last,
-    /// The point whose mean is the smallest.
-    ArgMin,
-    /// The largest difference between two seeds at any point.
-    Spread,
-    /// The sum of all values at any point with any seed.
-    Sum,
-    /// The part of the means' variance that the best straight line over x explains: R².
-    Linear,
-}
-
-impl Over {
-    const ALL: [(&'static str, Self); 9] = [
-        ("max", Self::Max),
-        ("min", Self::Min),
-        ("median", Self::Median),
-        ("first", Self::First),
-        ("last", Self::Last),
-        ("argmin", Self::ArgMin),
-        ("spread", Self::Spread),
-        ("sum", Self::Sum),
-        ("linear", Self::Linear),
-    ];
-
-    fn of(self, points: &[SeriesPoint]) -> Option<f64> {
-        let all = points.iter().flat_map(|point| &point.values).copied();
-        match self {
-            Self::Max => all.reduce(worst(f64::max)),
-            Self::Min => all.reduce(worst(f64::min)),
-            Self::Median => median(all.collect()),
-            Self::First => points.first().map(SeriesPoint::mean),
-            Self::Last => points.last().map(SeriesPoint::mean),
-            Self::ArgMin => points
-                .iter()
-                .min_by(|a, b| a.mean().total_cmp(&b.mean()))
-                .map(|point| point.x),
-            Self::Spread => points
-                .iter()
-                .map(SeriesPoint::spread)
-                .reduce(worst(f64::max)),
-            Self::Sum => all.reduce(|a, b| a + b),
-            Self::Linear => linear(points),
-        }
-    }
-}
-
-/// The middle of these values; of two in the middle the larger.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
-
-/// R² of the best straight line through the means; none below three points, through which a line
-/// says nothing.
-#[expect(clippy::cast_precision_loss, reason = "a handful of points")]
-fn linear(points: &[SeriesPoint]) -> Option<f64> {
-    if points.len() < 3 {
-        return None;
-    }
-    let count = points.len() as f64;
-    let mean_x = points.iter().map(|point| point.x).sum::<f64>() / count;
-    let mean_y = points.iter().map(SeriesPoint::mean).sum::<f64>() / count;
-    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for point in points {
-        let (x, y) = (point.x - mean_x, point.mean() - mean_y);
-        xx += x * x;
-        xy += x * y;
-        yy += y * y;
-    }
-    Some(xy * xy / (xx * yy))
-}
-
-/// Chooses one of two values, and passes NaN on.
-fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
-    move |a, b| {
-        if a.is_nan() || b.is_nan() {
-            f64::NAN
-        } else {
-            choose(a, b)
-        }
-    }
-}
-
-/// A point of a series: its value with each seed.
-#[derive(Debug, Clone, PartialEq)]
-struct SeriesPoint {
-    x: f64,
-    values: Vec<f64>,
-}
-
-impl SeriesPoint {
-    fn mean(&self) -> f64 {
-        self.scaled_mean(once())
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a handful of seeds")]
-    fn scaled_mean(&self, scale: f64) -> f64 {
-        scale * self.values.iter().sum::<f64>() / self.values.len() as f64
-    }
-
-    fn drawn(&self, series: &SeriesSpec) -> f64 {
-        let values = self.values.iter().copied();
-        let largest = values.reduce(worst(f64::max)).filter(|_| series.worst);
-        largest.unwrap_or_else(|| self.scaled_mean(series.scale))
-    }
-
-    /// The difference between the largest and the smallest value; a point has at least one value.
-    fn spread(&self) -> f64 {
-        let of = |choose: fn(f64, f64) -> f64| self.values.iter().copied().reduce(worst(choose));
-        of(f64::max).unwrap_or(f64::NAN) - of(f64::min).unwrap_or(f64::NAN)
-    }
 }
 
 /// The ids of these series, for claims and curves.
@@ -339,7 +216,7 @@ impl SeriesPlan {
             let shown = |x| self.x.shown.as_ref().map_or(Ok(x), |shown| shown.at(x));
             let points = points
                 .iter()
-                .map(|point| Ok((shown(point.x)?, point.drawn(series))))
+                .map(|point| Ok((shown(point.x)?, point.drawn(series.worst, series.scale))))
                 .collect::<Result<_, String>>();
             all.push(Series {
                 id: series.id.clone(),
@@ -371,25 +248,32 @@ impl SeriesPlan {
         }
     }
 
+    /// The series about one variant alone, each with the variant and its name there: the series
+    /// `a.off` is the value `off` of `a`.
+    fn own_series(&self) -> impl Iterator<Item = (&SeriesSpec, &str, &str)> {
+        self.series.iter().filter_map(|series| {
+            let (variant, name) = self.split(&series.id)?;
+            let is_its = |formula| self.used_in(formula).into_iter().all(|of| of == variant);
+            let is_own = series.formulas().all(is_its);
+            is_own.then_some((series, variant, name))
+        })
+    }
+
     /// Gives each variant that has a run at this point the series about it alone, as further values
-    /// there: the series `a.off` is the value `off` of `a`.
+    /// there. A condition of a series leaves out points of the axis, and counts for nothing here.
     pub fn add_series(
         &self,
         results: &mut BTreeMap<RunKey, Values>,
         (index, seed): (usize, u64),
         x: f64,
     ) -> Result<(), ExperimentError> {
-        for series in &self.series {
-            let Some((variant, name)) = self.split(&series.id) else {
-                continue;
-            };
-            let is_its = |formula| self.used_in(formula).into_iter().all(|of| of == variant);
+        for (series, variant, name) in self.own_series() {
             let key = RunKey {
                 variant: variant.to_owned(),
                 index,
                 seed,
             };
-            if !results.contains_key(&key) || !series.formulas().all(is_its) {
+            if !results.contains_key(&key) {
                 continue;
             }
             let value = series.value.evaluate(&self.at(results, (index, seed), x));
@@ -401,10 +285,9 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// Whether a series about one variant has this name, as [`Self::add_series`] gives it.
+    /// Whether [`Self::add_series`] gives a variant a value of this name.
     pub fn has_series(&self, name: &str) -> bool {
-        let mut names = self.series.iter().filter_map(|of| self.split(&of.id));
-        names.any(|(_, of)| of == name)
+        self.own_series().any(|(_, _, of)| of == name)
     }
 
     /// The points of a series at which its condition holds, each with the seeds for which it does.
@@ -475,54 +358,6 @@ impl Names for Scope<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn points() -> Vec<SeriesPoint> {
-        [(1.0, [4.0, 6.0]), (2.0, [1.0, 3.0]), (3.0, [0.0, 7.0])]
-            .map(|(x, values)| SeriesPoint {
-                x,
-                values: values.to_vec(),
-            })
-            .to_vec()
-    }
-
-    #[test]
-    fn a_claim_is_about_every_seed_or_about_means() {
-        let points = points();
-        assert_eq!(Over::Max.of(&points), Some(7.0));
-        assert_eq!(Over::Min.of(&points), Some(0.0));
-        assert_eq!(Over::Median.of(&points), Some(4.0));
-        assert_eq!(Over::First.of(&points), Some(5.0));
-        assert_eq!(Over::Last.of(&points), Some(3.5));
-        assert_eq!(Over::ArgMin.of(&points), Some(2.0));
-        assert_eq!(Over::Spread.of(&points), Some(7.0));
-        assert_eq!(Over::Max.of(&[]), None);
-    }
-
-    #[test]
-    fn a_line_explains_what_lies_on_it() {
-        let through = |means: &[f64]| {
-            let point = |(x, mean): (f64, &f64)| SeriesPoint {
-                x,
-                values: vec![mean - 1.0, mean + 1.0],
-            };
-            let points: Vec<_> = [1.0, 2.0, 4.0].into_iter().zip(means).map(point).collect();
-            Over::Linear.of(&points)
-        };
-        let on_it = through(&[5.0, 3.0, -1.0]).unwrap();
-        assert!((on_it - 1.0).abs() < 1e-12, "{on_it}");
-        let beside = through(&[1.0, 5.0, 1.0]).unwrap();
-        assert!((0.0..0.5).contains(&beside), "{beside}");
-        assert_eq!(through(&[1.0, 2.0]), None);
-    }
-
-    #[test]
-    fn what_is_no_number_is_not_overlooked() {
-        let mut points = points();
-        points[1].values[0] = f64::NAN;
-        assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
-        assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
-        assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
-    }
 
     /// The measurements of a plan over the variant `c.a`, whose value `v` is the seed at the first
     /// point and ten times the seed at the second.
@@ -614,7 +449,8 @@ mod tests {
         assert_eq!(names, ["off", "v"]);
         assert_eq!(runs[&key(1)]["off"], formula::number(3.0));
         assert_eq!(runs[&key(0)].len(), 1);
-        assert!(plan.has_series("off") && !plan.has_series("both"));
+        assert!(plan.has_series("off"));
+        assert!(!plan.has_series("gain") && !plan.has_series("both"));
     }
 
     #[test]

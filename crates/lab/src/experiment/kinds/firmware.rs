@@ -69,7 +69,7 @@ impl Kind for Firmware {
             ..SeriesPlan::default()
         };
         search::check(&searches, &searched, |value| meter.knows(value))?;
-        let measures = self.claimed(setup, &sets)?;
+        let measures = self.claimed(setup, &sets, &searches)?;
         let mut jobs = self.idle(&bench)?;
         for (number, set) in (1..).zip(&sets) {
             set.add_jobs(&bench, number, &mut jobs)?;
@@ -145,11 +145,15 @@ fn rate_claim(source: &str) -> String {
 /// The number of the set that holds the runs without a flood.
 const IDLE: usize = 0;
 
+/// The point and the seed of such a run, which has neither.
+const IDLE_POINT: (usize, u64) = (0, 0);
+
 fn idle_key(variant: &str) -> RunKey {
+    let (index, seed) = IDLE_POINT;
     RunKey {
         variant: variant.to_owned(),
-        index: 0,
-        seed: 0,
+        index,
+        seed,
     }
 }
 
@@ -158,13 +162,17 @@ fn in_claim(measure: &MeasureSpec, what: &str) -> ExperimentError {
 }
 
 impl Firmware {
-    /// The file's claims, over values that the series of these sets have.
-    fn claimed(&self, setup: &Setup, sets: &[Set]) -> Result<Vec<MeasureSpec>, ExperimentError> {
+    /// The file's claims, over values that the series of these sets have, or these searches.
+    fn claimed(
+        &self,
+        setup: &Setup,
+        sets: &[Set],
+        searches: &[SearchSpec],
+    ) -> Result<Vec<MeasureSpec>, ExperimentError> {
         let known = sets
             .iter()
             .flat_map(|set| series::known(&set.plan.series).claims);
-        let searched = search::of_variants(&self.search, &setup.names());
-        let searched = searched.into_iter().map(|search| search.id);
+        let searched = searches.iter().map(|search| search.id.clone());
         let known: BTreeSet<String> = known.chain(searched).collect();
         let mut claimed = self.measures(setup);
         claimed.retain(|measure| setup.claims(&measure.id));
@@ -189,23 +197,18 @@ impl Firmware {
                 return Ok(None);
             };
             let mut runs = BTreeMap::new();
-            for id in plan.used_in(&search.value) {
-                let mut all = bench.setup.variant.iter();
-                let variant = all
-                    .find(|variant| variant.id() == id)
-                    .ok_or_else(|| wrong(&format!("there is no variant `{id}`")))?;
+            let used = plan.used_in(&search.value);
+            let variants = bench.setup.variant.iter();
+            for variant in variants.filter(|of| used.contains(of.id())) {
                 let spec = RunSpec {
                     floods: vec![stimulus.clone()],
                     ..base(bench, variant)?
                 };
-                let counted = run_one(id, &spec)?;
-                let values = meter.values(bench, variant, &counted, idle(id))?;
-                runs.insert(idle_key(id), values);
+                let counted = run_one(variant.id(), &spec)?;
+                let values = meter.values(bench, variant, &counted, idle(variant.id()))?;
+                runs.insert(idle_key(variant.id()), values);
             }
-            let key = idle_key("");
-            let value = search
-                .value
-                .evaluate(&plan.at(&runs, (key.index, key.seed), 0.0));
+            let value = search.value.evaluate(&plan.at(&runs, IDLE_POINT, 0.0));
             value.map(Some).map_err(|what| search.wrong(&what))
         })
     }
