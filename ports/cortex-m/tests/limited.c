@@ -7,7 +7,7 @@
  * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after
  * up to PAUSE turns), BEFORE_WRAP (the timer starts so many ticks before it wraps), RECORD (the
  * thread copies the record of source 0), TICKED (no timer, but a tick of so many clocks), NESTED (a
- * more urgent group, on IRQ28).
+ * more urgent group, on IRQ28), RESTS (the thread sleeps, and the run ends when IRQ28 asks).
  */
 #ifdef RECORD
 /* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
@@ -112,6 +112,15 @@ WEIR_CORTEX_M_GROUP(urgent_group, fine, 0x40, timer1, urgent);
 volatile uint32_t held, held_urgent;
 #endif
 
+#ifdef RESTS
+static volatile bool is_over;
+
+static void irq28(void)
+{
+    is_over = true;
+}
+#endif
+
 static uint32_t told_source(const weir_limit_state_t *state)
 {
 #define IS_SOURCE(n)                                                                                                                       \
@@ -193,6 +202,13 @@ void start(void)
     urgent_group_run();
     urgent_start();
 #endif
+#ifdef RESTS
+    weir_nvic_set_priority(28, 0xff);
+    weir_nvic_enable(28);
+    while (!is_over) {
+        __asm volatile("wfi");
+    }
+#else
     weir_ticks_t begin = ticks_now();
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
 #ifdef NESTED
@@ -218,6 +234,7 @@ void start(void)
         WEIR_CORTEX_M_EACH(SWITCH, SOURCES)
 #endif
     }
+#endif
     __asm volatile("cpsid i");
 #ifdef RECORD
     weir_limit_record_t last;
@@ -242,6 +259,8 @@ __attribute__((section(".vectors"))) const vector vectors[16 + 29] = {
     WEIR_CORTEX_M_EACH(VECTOR, SOURCES)
 #ifdef NESTED
         [16 + 9] = timer1,
+#endif
+#if defined NESTED || defined RESTS
     [16 + 28] = irq28,
 #endif
 };

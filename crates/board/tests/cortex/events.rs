@@ -90,18 +90,17 @@ impl Event {
     }
 }
 
-/// The events that a firmware has told. Their instants go on where the timer wraps.
+/// The events that a firmware has told. Their instants go on where the timer wraps: two events are
+/// less than half a wrap apart, as a group ages its sources that often.
 pub fn parse(lines: &str) -> Vec<Event> {
     let mut events: Vec<Event> = lines.lines().map(Event::parse).collect();
-    let Some(begin) = events.first().map(|event| event.now) else {
-        return events;
-    };
+    let ahead = |to: u64, from: u64| i64::from((to as u32).wrapping_sub(from as u32) as i32);
+    let mut now = events.first().map_or(0, |event| event.now);
     for event in &mut events {
         // 32 bits of both; `at` may lie before `now`.
-        let since = (event.now as u32).wrapping_sub(begin as u32);
-        let ahead = (event.at as u32).wrapping_sub(event.now as u32) as i32;
-        event.now = begin + u64::from(since);
-        event.at = event.now.wrapping_add_signed(i64::from(ahead));
+        now = now.wrapping_add_signed(ahead(event.now, now));
+        event.at = now.wrapping_add_signed(ahead(event.at, event.now));
+        event.now = now;
     }
     events
 }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! LIMIT-TIME-2 on the board mps2-an385: a source of ports/cortex-m that is idle for up to three
+//! wraps of its timer serves its whole burst at once, and no more. Every test needs QEMU and the
+//! compiler for Arm.
+mod cortex;
+
+use cortex::events::{Event, Kind, defines, judge, parse, replay, told};
+use cortex::{Limit, can_run, compile, requests};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha12Rng;
+use rayon::prelude::*;
+use weir_core_sys::{Action, Bare, LimitPolicy, LimitTiming, W32};
+
+/// The firmware that tells its events; IRQ28 ends it.
+const SOURCE: &str = "ports/cortex-m/tests/limited.c";
+/// How often the source is idle in a run.
+const RESTS: usize = 24;
+/// The ticks after which the timer wraps.
+const WRAP: u64 = 1 << 32;
+/// Events that are further apart belong to different storms, in ticks.
+const APART: u64 = WRAP / 16;
+
+/// The beginnings of the storms, in ticks. Every other one lies within two intervals of a whole
+/// number of wraps after the one before it, where its instant looks like one just gone by.
+fn beginnings(interval: u64, seed: u64) -> Vec<u64> {
+    let mut random = ChaCha12Rng::seed_from_u64(seed);
+    let mut now = 100 * interval;
+    let mut all = vec![now];
+    for index in 0..RESTS {
+        now += if index % 2 == 0 {
+            random.random_range(1..=2) * WRAP + random.random_range(0..interval * 4) - interval * 2
+        } else {
+            random.random_range(WRAP / 4..WRAP * 3)
+        };
+        all.push(now);
+    }
+    all
+}
+
+#[test]
+fn cortex_m_serves_a_whole_burst_at_once_after_any_rest() {
+    if !can_run() {
+        return;
+    }
+    // Bursty eager never rests: its periods go on without requests.
+    let rests = |limit: &Limit| {
+        (limit.config.policy, limit.config.timing) != (LimitPolicy::Bursty, LimitTiming::Eager)
+    };
+    let limits: Vec<Limit> = Limit::all().into_iter().filter(rests).collect();
+    limits
+        .into_par_iter()
+        .enumerate()
+        .for_each(|(seed, limit)| {
+            let what = format!("{limit:?}");
+            let (interval, burst) = (limit.config.interval, u64::from(limit.config.burst));
+            let begins = beginnings(interval, seed as u64);
+            // Three requests more than may be served at once, within half an interval.
+            let gap = interval * limit.tick() / (2 * (burst + 3));
+            let times: Vec<u64> = begins
+                .iter()
+                .flat_map(|begin| (0..burst + 3).map(move |n| begin * limit.tick() + n * gap))
+                .collect();
+            let over = times.last().unwrap() + 100 * interval * limit.tick();
+            let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0", "RESTS"])).unwrap();
+            let floods = [requests("IRQ20", times), requests("IRQ28", vec![over])];
+            let result = told(&elf, &floods, &["served0"], over);
+            let events = parse(&result.said);
+            replay::<Bare<W32>>(&limit.config, &events, &what);
+            let served = judge(&limit, &events, 0, &what);
+            assert_eq!(result.counters["served0"], served as u64, "{what}");
+            let taken: Vec<&Event> = events
+                .iter()
+                .filter(|event| matches!(event.kind, Kind::Request | Kind::Refused))
+                .collect();
+            let storms: Vec<&[&Event]> = taken
+                .chunk_by(|one, next| next.now - one.now < APART)
+                .collect();
+            assert_eq!(storms.len(), begins.len(), "{what}: storms");
+            for (storm, begin) in storms.iter().zip(&begins) {
+                let at_once = storm
+                    .iter()
+                    .take_while(|event| event.has(Action::Serve))
+                    .count();
+                // The end of one of bursty's periods and the beginning of the next, at most.
+                let most = match limit.config.policy {
+                    LimitPolicy::Bursty => 2 * burst,
+                    _ => burst,
+                };
+                assert!(
+                    (burst..=most).contains(&(at_once as u64)),
+                    "{what}: {at_once} served at once of the storm at tick {begin}: {storm:?}"
+                );
+            }
+        });
+}
