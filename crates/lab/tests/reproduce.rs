@@ -238,12 +238,35 @@ fn a_search_finds_the_worst_flood_and_finds_it_again() {
     assert!(found > 19_500, "{found}");
     assert_eq!(worst(), found);
 
-    for around in ["0", "9223372036854775807"] {
-        let wrong = experiment.replace("runs = 300", &format!("around = {around}\nruns = 300"));
-        let root = repository(&wrong);
+    let wrong = [
+        (
+            "runs = 300",
+            "around = 0\nruns = 300",
+            "`around` is not 1 to",
+        ),
+        (
+            "runs = 300",
+            "around = 9223372036854775807\nruns = 300",
+            "`around` is not 1 to",
+        ),
+        ("[100, 20000]", "[20000, 100]", "the range `hertz` is empty"),
+        (
+            "phase = [1, 100]",
+            "phase = [0, 100]",
+            "`phase` is empty or begins with 0",
+        ),
+        (":phase={phase}cycles", "", "the pattern has no {phase}"),
+        (
+            "={phase}cycles",
+            "={phase}{unit}",
+            "names more than its ranges",
+        ),
+    ];
+    for (part, replaced, message) in wrong {
+        let root = repository(&experiment.replace(part, replaced));
         let assert = reproduce(root.path(), &["none/small"]).assert().code(2);
         let text = said(&assert);
-        assert!(text.contains("`around` is not 1 to"), "{text}");
+        assert!(text.contains(message), "{text}");
     }
 
     let none = experiment.replace("INT0={hertz}Hz", "INT9={hertz}Hz");

@@ -62,10 +62,11 @@ pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<Sea
         .collect()
 }
 
-/// Checks the names in the formulas of searches, before the runs.
+/// Checks the searches, before the runs.
 ///
 /// # Errors
-/// A name that begins with no variant, or that `knows` rejects.
+/// A name in a formula that begins with no variant, or that `knows` rejects; a range or an `around`
+/// that is none; a pattern that lacks a range, or names another.
 pub(super) fn check(
     searches: &[SearchSpec],
     plan: &SeriesPlan,
@@ -73,6 +74,7 @@ pub(super) fn check(
 ) -> Result<(), ExperimentError> {
     searches.iter().try_for_each(|search| {
         plan.check_formula(&search.value, &knows)
+            .and_then(|()| search.check_form())
             .map_err(|what| search.wrong(&what))
     })
 }
@@ -80,7 +82,7 @@ pub(super) fn check(
 /// Carries out all searches: the worst value of each by its id, and a table of the floods.
 ///
 /// # Errors
-/// A range or an `around` that is none, a form of which no flood is possible, a run that fails.
+/// A form of which no flood is possible, a run that fails.
 pub(super) fn carry_out(
     searches: &[SearchSpec],
     measure: impl Fn(&SearchSpec, &str) -> Result<Option<f64>, ExperimentError> + Sync,
@@ -159,6 +161,33 @@ impl SearchSpec {
         ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
     }
 
+    /// Checks the ranges, and that the pattern has each of them and nothing else in braces.
+    fn check_form(&self) -> Result<(), String> {
+        let mut ranges = self.ranges.iter();
+        if let Some((name, _)) = ranges.find(|(_, [least, most])| least > most || *least == 0) {
+            return Err(format!("the range `{name}` is empty or begins with 0"));
+        }
+        if self.around.is_some_and(|of| of == 0 || of > MOST_AROUND) {
+            return Err(format!("`around` is not 1 to {MOST_AROUND}"));
+        }
+        let of = |name: &String| format!("{{{name}}}");
+        if let Some(name) = self
+            .ranges
+            .keys()
+            .find(|name| !self.pattern.contains(&of(name)))
+        {
+            return Err(format!("the pattern has no {{{name}}}, which has a range"));
+        }
+        let least = self.ranges.values().map(|[least, _]| *least).collect();
+        if self.flood(&least).contains(['{', '}']) {
+            return Err(format!(
+                "the pattern `{}` names more than its ranges",
+                self.pattern
+            ));
+        }
+        Ok(())
+    }
+
     fn flood(&self, numbers: &Numbers) -> String {
         let names = self.ranges.keys().zip(numbers);
         names.fold(self.pattern.clone(), |text, (name, number)| {
@@ -174,16 +203,6 @@ impl SearchSpec {
         measure: &(impl Fn(&Self, &str) -> Result<Option<f64>, ExperimentError> + Sync),
         bar: &ProgressBar,
     ) -> Result<Worst, ExperimentError> {
-        if let Some((name, _)) = self
-            .ranges
-            .iter()
-            .find(|(_, [least, most])| least > most || *least == 0)
-        {
-            return Err(self.wrong(&format!("the range `{name}` is empty or begins with 0")));
-        }
-        if self.around.is_some_and(|of| of == 0 || of > MOST_AROUND) {
-            return Err(self.wrong(&format!("`around` is not 1 to {MOST_AROUND}")));
-        }
         let try_one = |numbers: Numbers| {
             let flood = self.flood(&numbers);
             let value = measure(self, &flood)?;
