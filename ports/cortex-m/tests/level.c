@@ -4,7 +4,8 @@
  * bit. Macros: LIMIT0, DIVISOR, LAST as in limited.c; USER (turns for which the thread switches the
  * frames off and on); SHARED (the controller's own timer asks by the same line, and has no limit).
  */
-#include "told.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 /* The LAN9118 (data sheet, 5.3). */
 #define CARD(offset) (*(volatile uint32_t *) (0x40200000u + (offset)))
@@ -29,12 +30,16 @@ enum {
 };
 #define MAC_BUSY (1u << 31)
 
-volatile uint32_t served, others, frames, waiting, progress;
-
 static bool waits(void)
 {
     return RX_FIFO_INF >> 16 & 0xff;
 }
+
+#define TOLD_IS_ENABLED(source) ((INT_EN & RECEIVED) != 0)
+#define TOLD_IS_PENDING(source) waits()
+#include "told.h"
+
+volatile uint32_t served, others, frames, waiting, progress;
 
 static void take_frame(void)
 {
@@ -96,24 +101,6 @@ WEIR_CORTEX_M_GROUP(group, ticks, 0x80, dual_timer, source);
 static uint32_t told_source(const weir_limit_state_t *state)
 {
     return state == source_state_of() ? 0 : TOLD_NONE;
-}
-
-static bool told_is_enabled(uint32_t source)
-{
-    (void) source;
-    return INT_EN & RECEIVED;
-}
-
-static bool told_is_pending(uint32_t source)
-{
-    (void) source;
-    return waits();
-}
-
-static uint32_t told_limit(uint32_t source)
-{
-    (void) source;
-    return 0;
 }
 
 void start(void)

@@ -16,6 +16,12 @@ volatile unsigned begun, ended, misordered;
 #define WEIR_ON_OVERLOAD_END(state) ((void) (state), ended++, misordered += begun != ended)
 #endif
 
+#ifdef CHANGES
+#include <stdint.h>
+static uint32_t limit_of(uint32_t source);
+#define TOLD_LIMIT(source) limit_of(source)
+#endif
+
 #include "told.h"
 
 #ifndef SOURCES
@@ -131,30 +137,17 @@ static uint32_t told_source(const weir_limit_state_t *state)
     return TOLD_NONE;
 }
 
-static bool told_is_enabled(uint32_t source)
-{
-    return weir_nvic_is_enabled(20 + source);
-}
-
-static bool told_is_pending(uint32_t source)
-{
-    return weir_nvic_is_pending(20 + source);
-}
-
-static uint32_t told_limit(uint32_t source)
-{
 #ifdef CHANGES
+static uint32_t limit_of(uint32_t source)
+{
 #define LIMIT_OF(n)                                                                                                                        \
     if (source == (n)) {                                                                                                                   \
         return source##n##_limit.config.interval | (uint32_t) source##n##_limit.config.burst << 24;                                        \
     }
     WEIR_CORTEX_M_EACH(LIMIT_OF, SOURCES)
-#endif
-    (void) source;
     return 0;
 }
 
-#ifdef CHANGES
 static const struct {
     weir_ticks_t interval;
     uint8_t burst;

@@ -20,12 +20,15 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
 
 /* The number of a source, or TOLD_NONE. */
 static uint32_t told_source(const weir_limit_state_t *state);
-/* Is the source's enable bit set, in the NVIC or at its device? */
-static bool told_is_enabled(uint32_t source);
-/* Does a request of the source wait? */
-static bool told_is_pending(uint32_t source);
-/* The interval that is in force at a source, with the burst in the upper 8 bits. */
-static uint32_t told_limit(uint32_t source);
+#ifndef TOLD_IS_ENABLED
+/* Is the source's enable bit set, and does a request of it wait? */
+#define TOLD_IS_ENABLED(source) weir_nvic_is_enabled(20 + (source))
+#define TOLD_IS_PENDING(source) weir_nvic_is_pending(20 + (source))
+#endif
+#ifndef TOLD_LIMIT
+/* The interval that is in force at a source that can change, with the burst in the upper 8 bits. */
+#define TOLD_LIMIT(source) 0
+#endif
 
 /* Where they are written down, and then told. */
 #ifndef TOLD_EVENTS
@@ -57,11 +60,11 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
     volatile uint32_t *event = TOLD_EVENTS + TOLD_WORDS * told_count++;
     uint32_t actions = (uint32_t) step.serve | (uint32_t) step.ack << 1 | (uint32_t) step.mask << 2 | (uint32_t) step.unmask << 3 |
                        (uint32_t) step.arm << 4 | (uint32_t) step.watch << 5 | (uint32_t) step.disarm << 6;
-    event[0] = kind | (uint32_t) pending << 4 | (uint32_t) told_is_pending(source) << 5 | actions << 8 |
-               (uint32_t) told_is_enabled(source) << 16 | source << 20 | exception_now() << 24;
+    event[0] = kind | (uint32_t) pending << 4 | (uint32_t) TOLD_IS_PENDING(source) << 5 | actions << 8 |
+               (uint32_t) TOLD_IS_ENABLED(source) << 16 | source << 20 | exception_now() << 24;
     event[1] = now;
     event[2] = step.at;
-    event[3] = told_limit(source);
+    event[3] = TOLD_LIMIT(source);
 }
 
 static void semihosting(uint32_t operation, uint32_t argument)

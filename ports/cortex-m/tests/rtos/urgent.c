@@ -33,22 +33,6 @@ static uint32_t told_source(const weir_limit_state_t *state)
     return state == urgent_state_of() ? 8 : TOLD_NONE;
 }
 
-static bool told_is_enabled(uint32_t source)
-{
-    return weir_nvic_is_enabled(20 + source);
-}
-
-static bool told_is_pending(uint32_t source)
-{
-    return weir_nvic_is_pending(20 + source);
-}
-
-static uint32_t told_limit(uint32_t source)
-{
-    (void) source;
-    return 0;
-}
-
 void urgent_begin(void)
 {
     urgent_group_run();

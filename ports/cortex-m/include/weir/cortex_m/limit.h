@@ -176,6 +176,15 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
             weir_nvic_clear(name##_irq);                                                                                                   \
         }                                                                                                                                  \
     }                                                                                                                                      \
+    WEIR_INLINE void name##_perform_body(weir_limit_step_t step, weir_ticks_t now)                                                         \
+    {                                                                                                                                      \
+        if (step.serve) {                                                                                                                  \
+            name##_handler();                                                                                                              \
+            if (WEIR_LIMIT_RECORD) {                                                                                                       \
+                weir_limit_done(&(state), now, timer##_now());                                                                             \
+            }                                                                                                                              \
+        }                                                                                                                                  \
+    }                                                                                                                                      \
     void vector(void);                                                                                                                     \
     void vector(void)                                                                                                                      \
     {                                                                                                                                      \
@@ -194,12 +203,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         if (step.arm) {                                                                                                                    \
             timer##_alarm_by(now, step.at);                                                                                                \
         }                                                                                                                                  \
-        if (step.serve) {                                                                                                                  \
-            name##_handler();                                                                                                              \
-            if (WEIR_LIMIT_RECORD) {                                                                                                       \
-                weir_limit_done(&(state), now, timer##_now());                                                                             \
-            }                                                                                                                              \
-        }                                                                                                                                  \
+        name##_perform_body(step, now);                                                                                                    \
     }                                                                                                                                      \
     /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
     WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
@@ -209,12 +213,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         weir_limit_step_t step = weir_limit_tick_with(&(state), &config, now, pending);                                                    \
         name##_perform_line(step);                                                                                                         \
         WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                    \
-        if (step.serve) {                                                                                                                  \
-            name##_handler();                                                                                                              \
-            if (WEIR_LIMIT_RECORD) {                                                                                                       \
-                weir_limit_done(&(state), now, timer##_now());                                                                             \
-            }                                                                                                                              \
-        }                                                                                                                                  \
+        name##_perform_body(step, now);                                                                                                    \
     }                                                                                                                                      \
     /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
     WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
