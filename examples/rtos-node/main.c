@@ -31,7 +31,7 @@ void stop(void)
     }
 }
 
-static void take_frame(BaseType_t *woken)
+static void take_frame(weir_work_t *work, BaseType_t *woken)
 {
     uint32_t head[WEIR_FREERTOS_HEAD / 4];
     uint32_t status = card_status(), length = card_length(status);
@@ -40,6 +40,7 @@ static void take_frame(BaseType_t *woken)
         card_skip(status);
         return;
     }
+    (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) length));
     card_read_words(head, seen);
     weir_freertos_frame_t *frame = weir_freertos_admit(&weir_net, (const uint8_t *) head, (uint16_t) length);
     if (frame == NULL) {
@@ -58,7 +59,7 @@ WEIR_SOURCE_ethernet
     weir_freertos_interrupt_begins(&weir_net);
     weir_work_begin(&work, WEIR_SOURCE_ethernet_MAX_WORK);
     while (card_waits() && weir_work_take(&work)) {
-        take_frame(&woken);
+        take_frame(&work, &woken);
     }
     if (!card_waits()) {
         card_acknowledge();

@@ -2,6 +2,8 @@
 //! The receivers of frames in C: what the header says of them, and the file with their tables.
 use std::fmt::{self, Write};
 
+use weir_report::plural;
+
 use crate::c_text::{c_string, comment, definition};
 use crate::header::mark;
 use crate::plan::ChipPlan;
@@ -51,7 +53,7 @@ pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result
     )?;
     for (number, receiver) in plan.receivers.iter().enumerate() {
         let budget = receiver.budget.map_or_else(String::new, |frames| {
-            format!(", at most {frames} frames in a tick")
+            format!(", at most {} in a tick", plural(frames.into(), "frame"))
         });
         let ports: Vec<String> = plan
             .bindings

@@ -63,7 +63,7 @@ fn a_receiver_is_followed_by_its_name_from_the_file_to_the_code() {
     let plan = plan(&system).unwrap();
     let declared = header(&plan, "system.toml");
     for line in [
-        "WEIR_RECEIVER_event_log = 1, /**< event-log: UDP 514; urgency 5, at most 4 frames in a tick */",
+        "WEIR_RECEIVER_event_log = 1, /**< event-log: UDP 514; urgency 5, at most 1 frame in a tick */",
         "WEIR_RECEIVERS = 2",
         "enum { WEIR_SOURCE_ethernet_MAX_WORK = 1 };",
         "WEIR_URGENCY_event_log = 5,",
@@ -86,7 +86,7 @@ fn a_receiver_is_followed_by_its_name_from_the_file_to_the_code() {
         ".common = 0,",
         ".gather = 0,",
         ".orphans = WEIR_DEMUX_DROP,",
-        "weir_freertos_set_budget(&weir_net, WEIR_RECEIVER_event_log, 4);",
+        "weir_freertos_set_budget(&weir_net, WEIR_RECEIVER_event_log, 1);",
     ] {
         assert!(tables.contains(line), "no `{line}` in\n{tables}");
     }
@@ -176,7 +176,7 @@ fn what_is_missing_or_contradicts_itself_is_refused() {
     let all = example();
     let section = &all[all.find("[freertos]").unwrap()..all.find("[[source]]").unwrap()];
     assert_refused(
-        &[(section, ""), ("budget = \"4kHz\"", "")],
+        &[(section, ""), ("budget = \"1kHz\"", "")],
         &["[freertos]: the file does not say", "priorities = 25"],
     );
     assert_refused(
@@ -315,7 +315,7 @@ fn more_urgencies_than_core_has_classes_and_a_file_without_ports_are_refused() {
     let text = example();
     let without = &text[..text.find("[[flow]]").unwrap()];
     let system =
-        weir_model::parse("system.toml", &without.replace("budget = \"4kHz\"", "")).unwrap();
+        weir_model::parse("system.toml", &without.replace("budget = \"1kHz\"", "")).unwrap();
     let refused = plan(&system).unwrap_err();
     assert!(
         refused.reasons[0].what.contains("no flow has a port"),

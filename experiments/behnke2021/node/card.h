@@ -73,7 +73,8 @@ static inline uint32_t card_length(uint32_t status)
 void card_read(struct pbuf *pbuf);
 void card_skip(uint32_t status);
 
-/* Reads, or throws away, so many words of the next frame. */
+/* Reads, or throws away, so many words of the next frame. A LAN9118 can skip the rest of a frame
+ * (RX_FFWD); QEMU's then has no room for as many words as it skipped. */
 static inline void card_read_words(uint32_t *to, uint32_t words)
 {
     for (; words > 0; words--) {

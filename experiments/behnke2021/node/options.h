@@ -33,7 +33,7 @@ struct options {
     uint32_t server;                /* is there a UDP server? */
     uint32_t server_urgency;        /* 0: as the layout says */
     uint32_t limit_hz, limit_burst; /* interrupts that are let in; 0: no limit */
-    uint32_t work;                  /* frames that one of them takes at most, with driver=demux */
+    uint32_t work;                  /* units of work of one of them, with driver=demux: a frame is one, and more if it is long */
     uint32_t gather_us;             /* how long frames wait to share one; it ends with a tick; 0: not at all */
     uint32_t budget;                /* frames per ms for each receiver; 0: as many as come */
     uint32_t change_ms;             /* how often limit, budget and receiver change; 0: never */

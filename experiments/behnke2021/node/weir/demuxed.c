@@ -28,7 +28,8 @@ static weir_freertos_frame_t frames[CLASSES][FRAMES];
 static weir_freertos_net_t net;
 static UBaseType_t udp_urgency;
 
-static void take_frame(BaseType_t *woken)
+/* `work` has had the frame's first unit. */
+static void take_frame(weir_work_t *work, BaseType_t *woken)
 {
     uint32_t status = card_status(), length = card_length(status);
     tally.frames++;
@@ -38,6 +39,7 @@ static void take_frame(BaseType_t *woken)
         return;
     }
     uint32_t head[HEAD], words = (length + CARD_CHECKSUM + 3) / 4, seen = words < HEAD ? words : HEAD;
+    (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) length));
     if (seen == HEAD) {
         card_read_words(head, HEAD); /* a constant, for the compiler */
     } else {
@@ -70,13 +72,13 @@ static bool is_more(void)
     return true;
 }
 
-/* The limit has let the interrupt in: it takes so many frames, or as many as there are. */
+/* The limit has let the interrupt in: it does so much work, or takes the frames that there are. */
 static void take_frames(BaseType_t *woken)
 {
-    weir_work_t work;
+    static weir_work_t work;
     weir_work_begin(&work, (uint16_t) options.work);
     for (uint32_t waiting = card_count(); waiting > 0 && weir_work_take(&work); waiting--) {
-        take_frame(woken);
+        take_frame(&work, woken);
     }
 }
 

@@ -10,6 +10,7 @@
  *
  *     weir_freertos_interrupt_begins(&net);
  *     while (card_has_frame() && weir_work_take(&work)) {
+ *         (void) weir_work_take_some(&work, weir_freertos_further_work(length));
  *         card_read(head, WEIR_FREERTOS_HEAD);
  *         weir_freertos_frame_t *frame = weir_freertos_admit(&net, head, length);
  *         if (frame != NULL) {
@@ -23,8 +24,8 @@
  *     weir_freertos_interrupt_ends(&net);
  *
  * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may
- * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how many
- * frames it takes each time is work's (core/include/weir/work.h).
+ * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how much it
+ * does each time is work's (core/include/weir/work.h): a frame is a unit, and more if it is long.
  */
 #ifndef WEIR_FREERTOS_H
 #define WEIR_FREERTOS_H
@@ -65,6 +66,12 @@
 #define WEIR_FREERTOS_HEAD 60u
 #endif
 _Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
+
+/** So many bytes of a frame behind its head are as much work as a frame. */
+#ifndef WEIR_FREERTOS_UNIT
+#define WEIR_FREERTOS_UNIT 64u
+#endif
+_Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 
 /** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
@@ -248,6 +255,15 @@ WEIR_INLINE void weir_freertos_interrupt_begins(weir_freertos_net_t *net)
 WEIR_INLINE void weir_freertos_interrupt_ends(weir_freertos_net_t *net)
 {
     weir_freertos_charge(net, net->interrupted);
+}
+
+/**
+ * The units of work of a frame of `length` bytes beyond its first. A frame may need more than an
+ * interrupt has left: it is read to its end, and no other is taken after it.
+ */
+WEIR_INLINE uint16_t weir_freertos_further_work(uint16_t length)
+{
+    return length > WEIR_FREERTOS_HEAD ? (uint16_t) ((length - WEIR_FREERTOS_HEAD) / WEIR_FREERTOS_UNIT) : 0;
 }
 
 /**

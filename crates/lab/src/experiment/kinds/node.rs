@@ -322,6 +322,9 @@ impl Node {
                 asked.push(times);
             }
         }
+        if let Some(crowd) = &variant.crowd {
+            asked.extend(crowd.clients()?);
+        }
         plan["clients"] = json!(asked);
         if self.tone.is_some() {
             plan["outputs"] = tone::output();

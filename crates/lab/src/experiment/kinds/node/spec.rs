@@ -119,6 +119,8 @@ pub(super) struct NodeVariant {
     /// Options of the compiler, such as `-DPBUF_POOL_SIZE=128`: an ELF of its own.
     #[serde(default)]
     pub build: String,
+    /// Who asks beside the clients of all variants.
+    pub crowd: Option<Crowd>,
     /// Whether instructions are counted: those of interrupts and of spans. It takes the host as
     /// long again.
     #[serde(default)]
@@ -193,6 +195,21 @@ fn patience() -> u32 {
     1000
 }
 
+/// Some who ask the node, do not read what it answers, and of whom nothing is told: it keeps their
+/// answers, and sends them again.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Crowd {
+    number: u8,
+    ask: Ask,
+    /// The node's port; each question has its usual one.
+    port: Option<u16>,
+    /// When each of them asks; x is its number, from 1 on.
+    pattern: Template,
+    /// How long each waits before it hangs up, in milliseconds.
+    patience_ms: u32,
+}
+
 /// What is asked: an echo request of ICMP, or a question of the peer's clients, as it writes them.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -223,6 +240,24 @@ pub(super) enum Packets {
     Echo,
     Arp,
     Fragment,
+}
+
+impl Crowd {
+    /// What the peer's plan says of them.
+    pub fn clients(&self) -> Result<Vec<Value>, String> {
+        let of = |number| {
+            Ok(json!({
+                "pattern": self.pattern.at(f64::from(number))?,
+                "begin": FIRST_WINDOW,
+                "count": u32::MAX,
+                "ask": self.ask,
+                "port": self.port,
+                "patience": format!("{}ms", self.patience_ms),
+                "reads": false,
+            }))
+        };
+        (1..=self.number).map(of).collect()
+    }
 }
 
 impl Packets {
