@@ -1,58 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab reproduce`, as its users see it.
+mod common;
+
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use assert_cmd::Command;
 use clap::CommandFactory as _;
 
-const FIRMWARE: &str = r#"
-#include <avr/interrupt.h>
-#include <stdint.h>
-volatile uint32_t progress;
-volatile uint16_t handled;
-ISR(INT0_vect) { handled++; }
-int main(void)
-{
-    EICRA = 0x03;
-    EIMSK = 1;
-    sei();
-    for (;;) {
-        progress++;
-    }
-}
-"#;
-
-const EXPERIMENT: &str = r#"
-title = "A small one"
-paper = "none"
-section = "1"
-about = "One source, one firmware."
-kind = "firmware"
-claim = [
-    { id = "serial.rate", what = "its rate", unit = "Hz", paper = 11500, within = [11000, 12000] },
-    { id = "c.none.most_lost", what = "what it takes", unit = "%", at_most = 50 },
-]
-[run]
-clock = "4MHz"
-warmup = "1ms"
-length = "20ms"
-[firmware]
-measure = [{ id = "VARIANT.most_lost", value = "VARIANT.max" }]
-[[firmware.flood]]
-rates = ["x"]
-series = [{ id = "VARIANT", y = "CPU lost, %", value = "100 * VARIANT.lost", where = "x > 11000 && x < 12000" }]
-[flavour.c]
-sources = ["experiments/none/node.c"]
-[[variant]]
-id = "c.none"
-role = "unprotected"
-[[panel]]
-title = "all"
-x-scale = "logarithmic"
-curves = [{ of = "c.none", label = "unprotected", colour = "black" }]
-"#;
+use common::{EXPERIMENT, repository, reproduce, said};
 
 #[cfg(unix)]
 const GUESTS: &str = r#"
@@ -72,40 +28,6 @@ series = []
 process = [{ id = "cpu", command = "spin", awaited = true }]
 variant = [{ id = "one", label = "one", colour = "blue" }]
 "#;
-
-/// A repository with this experiment, called `none/small`.
-fn repository(experiment: &str) -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("experiments/none");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::create_dir_all(root.path().join("core")).unwrap();
-    std::fs::create_dir_all(root.path().join("tmp")).unwrap();
-    std::fs::write(folder.join("node.c"), FIRMWARE).unwrap();
-    std::fs::write(folder.join("small.toml"), experiment).unwrap();
-    root
-}
-
-fn reproduce(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir-lab"));
-    command
-        .current_dir(root)
-        .env("TMPDIR", root.join("tmp"))
-        .arg("reproduce")
-        .args(arguments);
-    command
-}
-
-/// The output on stdout and stderr, without miette's line breaks.
-fn said(assert: &assert_cmd::assert::Assert) -> String {
-    let output = assert.get_output();
-    let text = [&output.stdout[..], &output.stderr[..]].concat();
-    String::from_utf8(text)
-        .unwrap()
-        .replace('│', " ")
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-}
 
 fn content(folder: &Path) -> Vec<std::path::PathBuf> {
     std::fs::read_dir(folder)
@@ -214,66 +136,6 @@ fn a_goal_that_is_known_to_be_missed_fails_only_behind_today() {
         let text = said(&assert);
         assert!(text.contains(says), "{text}");
     }
-}
-
-#[test]
-fn a_search_finds_the_worst_flood_and_finds_it_again() {
-    // More requests cost more, so the fastest flood of the range is the worst.
-    let measured = "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.worst\" }]";
-    let search = "[[firmware.search]]\nid = \"VARIANT.worst\"\nvalue = \"100 * VARIANT.lost\"\npattern = \"INT0={hertz}Hz:phase={phase}cycles\"\nranges = { hertz = [100, 20000], phase = [1, 100] }\nruns = 300\nseed = 1\n[flavour.c]";
-    let experiment = EXPERIMENT
-        .replace(
-            "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.max\" }]",
-            measured,
-        )
-        .replace("[flavour.c]", search);
-    let root = repository(&experiment);
-    let worst = || {
-        let assert = reproduce(root.path(), &["none/small"]).assert().code(0);
-        let text = said(&assert);
-        let (_, flood) = text.split_once("INT0=").unwrap();
-        flood.split_once("Hz").unwrap().0.parse::<u64>().unwrap()
-    };
-    let found = worst();
-    assert!(found > 19_500, "{found}");
-    assert_eq!(worst(), found);
-
-    let wrong = [
-        (
-            "runs = 300",
-            "around = 0\nruns = 300",
-            "`around` is not 1 to",
-        ),
-        (
-            "runs = 300",
-            "around = 9223372036854775807\nruns = 300",
-            "`around` is not 1 to",
-        ),
-        ("[100, 20000]", "[20000, 100]", "the range `hertz` is empty"),
-        (
-            "phase = [1, 100]",
-            "phase = [0, 100]",
-            "`phase` is empty or begins with 0",
-        ),
-        (":phase={phase}cycles", "", "the pattern has no {phase}"),
-        (
-            "={phase}cycles",
-            "={phase}{unit}",
-            "names more than its ranges",
-        ),
-    ];
-    for (part, replaced, message) in wrong {
-        let root = repository(&experiment.replace(part, replaced));
-        let assert = reproduce(root.path(), &["none/small"]).assert().code(2);
-        let text = said(&assert);
-        assert!(text.contains(message), "{text}");
-    }
-
-    let none = experiment.replace("INT0={hertz}Hz", "INT9={hertz}Hz");
-    let assert = reproduce(repository(&none).path(), &["none/small"])
-        .assert()
-        .code(2);
-    assert!(said(&assert).contains("no flood of this form is possible"));
 }
 
 #[test]

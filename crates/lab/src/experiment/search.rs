@@ -5,7 +5,8 @@
 //! A third of the runs are drawn, any order of magnitude equally often. From the worst of these the
 //! search climbs by small and large changes. The board is deterministic and every random number
 //! comes from the seed and the number of the run, so the same flood is found again.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use indicatif::ProgressBar;
 use rand::{Rng, SeedableRng};
@@ -62,19 +63,32 @@ pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<Sea
         .collect()
 }
 
-/// Checks the searches, before the runs.
+/// Checks the searches, before the runs. `taken` are the names of other values; `knows` accepts a
+/// variant and the name of a value of it, and `parses` a flood.
 ///
 /// # Errors
-/// A name in a formula that begins with no variant, or that `knows` rejects; a range or an `around`
-/// that is none; a pattern that lacks a range, or names another.
-pub(super) fn check(
+/// A name in a formula that begins with no variant, or that `knows` rejects; an id that is not the
+/// search's alone; a form of which `parses` accepts no flood; a number that cannot be meant.
+pub(super) fn check<P, E: Display>(
     searches: &[SearchSpec],
     plan: &SeriesPlan,
-    knows: impl Fn(&str) -> Result<(), String>,
+    taken: &BTreeSet<String>,
+    knows: impl Fn(&str, &str) -> Result<(), String>,
+    parses: impl Fn(&str) -> Result<P, E>,
 ) -> Result<(), ExperimentError> {
+    let mut ids = taken.clone();
     searches.iter().try_for_each(|search| {
-        plan.check_formula(&search.value, &knows)
-            .and_then(|()| search.check_form())
+        search
+            .check_form()
+            .and_then(|()| plan.check_formula(&search.value, &knows))
+            .and_then(|()| search.check_floods(&parses))
+            .and_then(|()| {
+                let is_new = ids.insert(search.id.clone());
+                is_new.then_some(()).ok_or_else(|| {
+                    "another search, or the claim of a series, has this id, too; choose another"
+                        .to_owned()
+                })
+            })
             .map_err(|what| search.wrong(&what))
     })
 }
@@ -141,13 +155,21 @@ fn apart(ordered: Vec<(f64, Numbers)>) -> Vec<(f64, Numbers)> {
 impl SearchSpec {
     /// The search of each variant that is meant.
     fn of_variants(&self, variants: &[Name]) -> Vec<Self> {
-        each(variants, (&self.id, &self.of), |rename| Self {
-            id: rename(&self.id),
-            of: Vec::new(),
-            value: self.value.renamed(rename),
-            pattern: self.pattern.clone(),
-            ranges: self.ranges.clone(),
-            ..*self
+        each(variants, (&self.id, &self.of), |rename| {
+            let id = rename(&self.id);
+            Self {
+                // An `of` that chose no variant stays, and is refused.
+                of: if id == self.id {
+                    self.of.clone()
+                } else {
+                    Vec::new()
+                },
+                id,
+                value: self.value.renamed(rename),
+                pattern: self.pattern.clone(),
+                ranges: self.ranges.clone(),
+                ..*self
+            }
         })
     }
 
@@ -161,8 +183,14 @@ impl SearchSpec {
         ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
     }
 
-    /// Checks the ranges, and that the pattern has each of them and nothing else in braces.
+    /// Checks the numbers, and that the pattern has each range and nothing else in braces.
     fn check_form(&self) -> Result<(), String> {
+        if !self.of.is_empty() {
+            return Err("`of` chooses variants, but the id has no VARIANT; leave `of` out, or write VARIANT in the id".to_owned());
+        }
+        if self.runs == 0 || self.quick == Some(0) {
+            return Err("`runs` and `quick` are 1 or more".to_owned());
+        }
         let mut ranges = self.ranges.iter();
         if let Some((name, _)) = ranges.find(|(_, [least, most])| least > most || *least == 0) {
             return Err(format!("the range `{name}` is empty or begins with 0"));
@@ -178,14 +206,48 @@ impl SearchSpec {
         {
             return Err(format!("the pattern has no {{{name}}}, which has a range"));
         }
-        let least = self.ranges.values().map(|[least, _]| *least).collect();
-        if self.flood(&least).contains(['{', '}']) {
+        if self.flood(&self.least()).contains(['{', '}']) {
             return Err(format!(
                 "the pattern `{}` names more than its ranges",
                 self.pattern
             ));
         }
         Ok(())
+    }
+
+    /// Checks that a flood of this form is possible: that of the least numbers, that of the most,
+    /// or one that is drawn.
+    fn check_floods<P, E: Display>(
+        &self,
+        parses: impl Fn(&str) -> Result<P, E>,
+    ) -> Result<(), String> {
+        let most = self.ranges.values().map(|[_, most]| *most).collect();
+        let drawn = (0..self.drawn()).map(|number| self.draw(&mut self.random(number)));
+        let mut others = std::iter::once(most).chain(drawn);
+        let least = self.flood(&self.least());
+        match parses(&least) {
+            Err(what) if !others.any(|numbers| parses(&self.flood(&numbers)).is_ok()) => Err(
+                format!("no flood of this form is possible; `{least}`: {what}"),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The least number of each range.
+    fn least(&self) -> Numbers {
+        self.ranges.values().map(|[least, _]| *least).collect()
+    }
+
+    /// How many floods are drawn.
+    fn drawn(&self) -> u64 {
+        (self.runs / DRAWN).max(1)
+    }
+
+    /// The random numbers of a run.
+    fn random(&self, number: u64) -> ChaCha12Rng {
+        let mut random = ChaCha12Rng::seed_from_u64(self.seed);
+        random.set_stream(number);
+        random
     }
 
     fn flood(&self, numbers: &Numbers) -> String {
@@ -207,24 +269,19 @@ impl SearchSpec {
             let flood = self.flood(&numbers);
             let value = measure(self, &flood)?;
             bar.inc(1);
-            if value.is_some_and(f64::is_nan) {
-                return Err(self.wrong(&format!("the value is no number under {flood}")));
+            if let Some(value) = value.filter(|value| !value.is_finite()) {
+                let what = format!("the value under {flood} is {value}, and not finite");
+                return Err(self.wrong(&what));
             }
             Ok((value.unwrap_or(f64::NEG_INFINITY), numbers))
         };
         let try_all = |all: Vec<Numbers>| -> Result<Vec<(f64, Numbers)>, ExperimentError> {
             all.into_par_iter().map(try_one).collect()
         };
-        let random = |number: u64| {
-            let mut random = ChaCha12Rng::seed_from_u64(self.seed);
-            random.set_stream(number);
-            random
-        };
-
-        let drawn = (self.runs / DRAWN).max(1);
+        let drawn = self.drawn();
         let mut climbers = try_all(
             (0..drawn)
-                .map(|number| self.draw(&mut random(number)))
+                .map(|number| self.draw(&mut self.random(number)))
                 .collect(),
         )?;
         climbers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -235,7 +292,7 @@ impl SearchSpec {
                 .iter()
                 .flat_map(|climber| std::iter::repeat_n(climber, TRIES))
                 .zip(number..self.runs)
-                .map(|((_, numbers), number)| self.vary(numbers, &mut random(number)))
+                .map(|((_, numbers), number)| self.vary(numbers, &mut self.random(number)))
                 .collect();
             number += variations.len() as u64;
             for (index, tried) in try_all(variations)?.into_iter().enumerate() {
@@ -254,7 +311,7 @@ impl SearchSpec {
                 flood: self.flood(&numbers),
             })
             .filter(|worst| worst.value.is_finite())
-            .ok_or_else(|| self.wrong("no flood of this form is possible"))
+            .ok_or_else(|| self.wrong("no flood that was tried is possible"))
     }
 
     fn draw(&self, random: &mut ChaCha12Rng) -> Numbers {

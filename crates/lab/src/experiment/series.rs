@@ -120,22 +120,22 @@ impl SeriesPlan {
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in &self.series {
             for formula in series.formulas() {
-                self.check_formula(formula, &knows)
+                self.check_formula(formula, |_, value| knows(value))
                     .map_err(|what| in_series(series, &what))?;
             }
         }
         Ok(())
     }
 
-    /// Checks the names of one formula in the same way.
+    /// Checks the names of one formula in the same way; `knows` is told the variant, too.
     pub fn check_formula(
         &self,
         formula: &Formula,
-        knows: impl Fn(&str) -> Result<(), String>,
+        knows: impl Fn(&str, &str) -> Result<(), String>,
     ) -> Result<(), String> {
         for name in self.names(formula) {
             match self.split(name) {
-                Some((_, value)) => knows(value)?,
+                Some((variant, value)) => knows(variant, value)?,
                 None => {
                     return Err(format!(
                         "`{name}` does not begin with a variant; the variants are {}",
@@ -285,9 +285,21 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// Whether [`Self::add_series`] gives a variant a value of this name.
-    pub fn has_series(&self, name: &str) -> bool {
-        self.own_series().any(|(_, _, of)| of == name)
+    /// Whether [`Self::add_series`] gives this variant a value of this name.
+    ///
+    /// # Errors
+    /// The series is not meant for `x`.
+    pub fn has_series(&self, variant: &str, name: &str, x: f64) -> Result<bool, String> {
+        let mut all = self.own_series();
+        let Some((series, ..)) = all.find(|&(_, of, own)| (of, own) == (variant, name)) else {
+            return Ok(false);
+        };
+        let (runs, condition) = (BTreeMap::new(), series.only_where.as_ref());
+        // A condition on values of runs cannot be known before the runs.
+        if condition.is_some_and(|of| of.holds(&self.at(&runs, (0, 0), x)) == Ok(false)) {
+            return Err(format!("the `where` of `{}` leaves out x = {x}", series.id));
+        }
+        Ok(true)
     }
 
     /// The points of a series at which its condition holds, each with the seeds for which it does.
@@ -426,7 +438,8 @@ mod tests {
             series = [
                 { id = "a.off", value = "a.v - first.a.v" },
                 { id = "a.gain", value = "a.v / b.v" },
-                { id = "b.off", value = "b.v" },
+                { id = "a.twice", value = "2 * a.v" },
+                { id = "b.off", value = "b.v", where = "x > 1" },
                 { id = "both", value = "a.v + b.v" },
             ]
         "#;
@@ -446,11 +459,13 @@ mod tests {
         plan.add_series(&mut runs, (1, 7), 0.0).unwrap();
         // What is about another variant, too, or about one that has not run, is none of `a`.
         let names: Vec<&str> = runs[&key(1)].keys().map(String::as_str).collect();
-        assert_eq!(names, ["off", "v"]);
+        assert_eq!(names, ["off", "twice", "v"]);
         assert_eq!(runs[&key(1)]["off"], formula::number(3.0));
         assert_eq!(runs[&key(0)].len(), 1);
-        assert!(plan.has_series("off"));
-        assert!(!plan.has_series("gain") && !plan.has_series("both"));
+        let has = |variant, name| plan.has_series(variant, name, 2.0).unwrap();
+        assert!(has("a", "off") && has("a", "twice") && has("b", "off"));
+        assert!(!has("b", "twice") && !has("a", "gain") && !has("a", "both"));
+        assert!(plan.has_series("b", "off", 0.0).is_err());
     }
 
     #[test]

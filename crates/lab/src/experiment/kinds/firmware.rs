@@ -68,8 +68,18 @@ impl Kind for Firmware {
             variants: variants.map(|of| of.id().to_owned()).collect(),
             ..SeriesPlan::default()
         };
-        search::check(&searches, &searched, |value| meter.knows(value))?;
-        let measures = self.claimed(setup, &sets, &searches)?;
+        let of_sets = sets
+            .iter()
+            .flat_map(|set| series::known(&set.plan.series).claims);
+        let of_sets = of_sets.collect();
+        search::check(
+            &searches,
+            &searched,
+            &of_sets,
+            |_, value| meter.knows(value),
+            |flood| LineStimulus::on(setup.board, flood, bench.clock_hz),
+        )?;
+        let measures = self.claimed(setup, of_sets, &searches)?;
         let mut jobs = self.idle(&bench)?;
         for (number, set) in (1..).zip(&sets) {
             set.add_jobs(&bench, number, &mut jobs)?;
@@ -162,18 +172,14 @@ fn in_claim(measure: &MeasureSpec, what: &str) -> ExperimentError {
 }
 
 impl Firmware {
-    /// The file's claims, over values that the series of these sets have, or these searches.
+    /// The file's claims, over values of these names, or of these searches.
     fn claimed(
         &self,
         setup: &Setup,
-        sets: &[Set],
+        mut known: BTreeSet<String>,
         searches: &[SearchSpec],
     ) -> Result<Vec<MeasureSpec>, ExperimentError> {
-        let known = sets
-            .iter()
-            .flat_map(|set| series::known(&set.plan.series).claims);
-        let searched = searches.iter().map(|search| search.id.clone());
-        let known: BTreeSet<String> = known.chain(searched).collect();
+        known.extend(searches.iter().map(|search| search.id.clone()));
         let mut claimed = self.measures(setup);
         claimed.retain(|measure| setup.claims(&measure.id));
         for measure in &claimed {

@@ -100,12 +100,17 @@ impl Kind for Node {
         };
         plan.check(|name| values::is_known(self, name))?;
         let searches = self.searches();
-        search::check(&searches, &plan, |name| {
-            if plan.has_series(name) {
-                return Ok(());
-            }
-            values::is_known(self, name)
-        })?;
+        let first = self.x.values.first().copied().unwrap_or_default();
+        search::check(
+            &searches,
+            &plan,
+            &series::known(&plan.series).claims,
+            |variant, name| match plan.has_series(variant, name, first)? {
+                true => Ok(()),
+                false => values::is_known(self, name),
+            },
+            |flood| Pattern::parse(flood, CLOCK_HZ),
+        )?;
         sound::check(self)?;
         let mut runs = Vec::new();
         let mut spans = BTreeMap::new();
