@@ -10,6 +10,7 @@ use weir_report::{rate, time};
 
 use crate::MARKER;
 use crate::c_text::{c_string, comment, definition};
+use crate::identifier::STANDS_FIRST;
 use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
 use crate::rtos_text;
 use weir_target::Port;
@@ -264,7 +265,7 @@ fn rates(source: &Source) -> Option<String> {
 /// A name that only the macro defines: where it is missing, the compiler's message shows what to
 /// do.
 fn stands_first(kind: &str, name: &str) -> String {
-    format!("WEIR_{kind}_{name}_must_stand_before_this")
+    format!("WEIR_{kind}_{name}{STANDS_FIRST}")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "shown with a few digits")]

@@ -15,6 +15,31 @@ pub enum IdentifierError {
     Reserved,
 }
 
+/// What a name has behind it that a source's macro alone defines.
+pub(crate) const STANDS_FIRST: &str = "_must_stand_before_this";
+/// What the name of the card's work has behind the card's own name.
+pub(crate) const MAX_WORK: &str = "_MAX_WORK";
+
+/// Is the identifier `made` one that the header makes of the source `name`, where another source's
+/// name stands, too?
+pub(crate) fn is_made_of(made: &str, name: &str) -> bool {
+    let ending = made.strip_prefix(name);
+    ending.is_some_and(|ending| [STANDS_FIRST, MAX_WORK].contains(&ending))
+}
+
+/// Is the identifier a macro of C's own headers <stddef.h>, <stdbool.h> and <stdint.h>, or may it
+/// become one (C11 7.31.10)?
+pub(crate) fn is_of_c(identifier: &str) -> bool {
+    let of_integers = ["INT", "UINT"];
+    let of_types = ["PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR", "WINT"];
+    let is_limit = ["_MIN", "_MAX", "_C"].iter().any(|ending| {
+        identifier.strip_suffix(ending).is_some_and(|kind| {
+            of_integers.iter().any(|of| kind.starts_with(of)) || of_types.contains(&kind)
+        })
+    });
+    is_limit || ["NULL", "offsetof", "bool", "true", "false"].contains(&identifier)
+}
+
 /// The C identifier of a name: the name with `_` for each `-` and `.`. Two names can have the same
 /// one.
 ///
@@ -46,6 +71,16 @@ pub fn c_identifier(name: &str) -> Result<String, IdentifierError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_macros_of_c_are_known() {
+        for macro_of_c in ["NULL", "true", "INT32_MAX", "UINT_LEAST8_MAX", "SIZE_MAX"] {
+            assert!(is_of_c(macro_of_c), "{macro_of_c}");
+        }
+        for name in ["INTAKE", "truth", "PRESSURE_MAX", "bool1", "int32_max"] {
+            assert!(!is_of_c(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_become_identifiers_or_say_why_not() {

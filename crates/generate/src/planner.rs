@@ -6,7 +6,7 @@ use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
 use weir_target::{Board, Channel, Flavour, Port};
 
 use crate::groups;
-use crate::identifier::c_identifier;
+use crate::identifier::{c_identifier, is_made_of, is_of_c};
 use crate::plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer, SharedTimer, SoftwareLimit};
 use crate::port::{ChipPort, Lack};
 use crate::refusal::{Refusal, RefusalReason};
@@ -420,15 +420,26 @@ impl<'a> Planner<'a> {
             .ok()
     }
 
-    /// Refuses names that are the same in C.
+    /// Refuses names that are the same in C, and those that something else has there.
     fn find_collisions(&mut self, sources: &[PlannedSource<'a>]) {
         let mut names = Users::default();
         for source in sources {
-            if let Some(first) = names.claim(source.identifier.as_str(), source.name) {
-                let what = format!("in C it is called `{}`, like `{first}`", source.identifier);
-                let lack = Lack::new(what, "rename one of them in the system file");
-                self.refuse(&format!("source `{}`", source.name), lack);
-            }
+            let name = source.identifier.as_str();
+            let origin = sources.iter().find(|of| is_made_of(name, &of.identifier));
+            let like = if let Some(first) = names.claim(name, source.name) {
+                format!("`{first}`")
+            } else if let Some(of) = origin {
+                format!("what is made of `{}`", of.name)
+            } else if is_of_c(name) {
+                "what a header of C itself defines".to_owned()
+            } else {
+                continue;
+            };
+            let lack = Lack::new(
+                format!("in C it is called `{name}`, like {like}"),
+                "rename it in the system file",
+            );
+            self.refuse(&format!("source `{}`", source.name), lack);
         }
     }
 

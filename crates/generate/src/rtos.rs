@@ -106,9 +106,6 @@ impl fmt::Display for PortBinding<'_> {
     }
 }
 
-/// What the name of the card's work has behind the card's own name.
-pub(crate) const MAX_WORK: &str = "_MAX_WORK";
-
 /// Something that is wrong, and where.
 pub(crate) type PlacedLack = (String, Lack);
 
@@ -165,9 +162,6 @@ impl<'a> RtosPlanner<'a> {
             .iter()
             .find(|source| std::ptr::eq(source.source, &self.system.sources[number]));
         let max_work = self.max_work(number);
-        if let Some(card) = card.filter(|_| max_work.is_some()) {
-            self.check_constant(&card.identifier, sources);
-        }
         let receivers = self.receivers(&flows);
         let bindings = self.bindings(&flows, &receivers.numbers);
         let classes = self.classes(&flows);
@@ -234,18 +228,6 @@ impl<'a> RtosPlanner<'a> {
             );
         }
         Some(work)
-    }
-
-    /// Refuses a source that is called like a constant of the card.
-    fn check_constant(&mut self, card: &str, sources: &[PlannedSource<'a>]) {
-        let constant = format!("{card}{MAX_WORK}");
-        if let Some(source) = sources.iter().find(|of| of.identifier == constant) {
-            self.refuse(
-                format!("source `{}`", source.name),
-                format!("in C it is called `{constant}`, like the work of `{card}`"),
-                "rename one of them in the system file",
-            );
-        }
     }
 
     /// How long the card's frames wait for others.

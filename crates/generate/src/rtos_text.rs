@@ -6,8 +6,9 @@ use weir_report::plural;
 
 use crate::c_text::{c_string, comment, definition};
 use crate::header::mark;
+use crate::identifier::MAX_WORK;
 use crate::plan::ChipPlan;
-use crate::rtos::{MAX_WORK, PlannedClass, RtosPlan};
+use crate::rtos::{PlannedClass, RtosPlan};
 
 /// The macro that starts all sources, once their frames' receivers have been started.
 pub(crate) const SOURCES_START: &str = "weir_sources_start()";

@@ -300,6 +300,14 @@ fn what_two_sources_cannot_both_have_is_refused() {
         &["source `x_1`", "called `x_1`, like `x-1`"],
     );
     refuse(
+        source("x-1.must-stand-before_this", "INT1"),
+        &["like what is made of `x-1`", "rename it"],
+    );
+    refuse(
+        source("UINT32_MAX", "INT1"),
+        &["called `UINT32_MAX`, like what a header of C itself"],
+    );
+    refuse(
         source("y", "INT0"),
         &["INT0 is used by source `x-1` already"],
     );
