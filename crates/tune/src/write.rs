@@ -79,15 +79,16 @@ pub fn write_back(
             if source.get("limit").is_none() {
                 source.insert("limit", Item::Value(Value::InlineTable(InlineTable::new())));
             }
-            write_limit(
-                table_of(source, "limit", &before.name)?,
-                *choice,
-                &before.limit,
-                &after.limit,
-                &tuned,
-                platform,
-            );
-            Ok(())
+            change_table(source, "limit", &before.name, |limit| {
+                write_limit(
+                    limit,
+                    *choice,
+                    &before.limit,
+                    &after.limit,
+                    &tuned,
+                    platform,
+                );
+            })
         })?;
     }
     Ok(document.to_string())
@@ -166,25 +167,49 @@ fn write_in(
 ) -> Result<String, WriteBackError> {
     let mut document: DocumentMut = text.parse()?;
     entry(&mut document, "source", name, |source| {
-        change(table_of(source, key, name)?);
-        Ok(())
+        change_table(source, key, name, change)
     })?;
     Ok(document.to_string())
 }
 
-/// The table `key` of `table`, which is called `name`.
-fn table_of<'t>(
-    table: &'t mut dyn TableLike,
+/// Changes the table `key` of `table`, which is called `name`.
+fn change_table(
+    table: &mut dyn TableLike,
     key: &'static str,
     name: &str,
-) -> Result<&'t mut dyn TableLike, WriteBackError> {
-    table
-        .get_mut(key)
-        .and_then(Item::as_table_like_mut)
-        .ok_or_else(|| WriteBackError::NotATable {
-            key,
-            name: name.to_owned(),
-        })
+    change: impl FnOnce(&mut dyn TableLike),
+) -> Result<(), WriteBackError> {
+    match table.get_mut(key) {
+        Some(Item::Value(Value::InlineTable(inline))) => change_inline(inline, change),
+        Some(Item::Table(table)) => change(table),
+        _ => {
+            return Err(WriteBackError::NotATable {
+                key,
+                name: name.to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Changes a table in braces. The space in front of its end belongs to the last value: it stays
+/// there.
+fn change_inline<T>(table: &mut InlineTable, change: impl FnOnce(&mut dyn TableLike) -> T) -> T {
+    let last = table.iter().last();
+    let space = last.and_then(|(key, value)| {
+        let space = value.decor().suffix()?.clone();
+        Some((key.to_owned(), space))
+    });
+    let changed = change(table);
+    if let Some((key, space)) = space {
+        if let Some(value) = table.get_mut(&key) {
+            value.decor_mut().set_suffix("");
+        }
+        if let Some((_, value)) = table.iter_mut().last() {
+            value.decor_mut().set_suffix(space);
+        }
+    }
+    changed
 }
 
 /// The interval of a shared limit is that of its timer, so the limit itself need not change.
@@ -408,7 +433,7 @@ fn entry(
                 .iter_mut()
                 .filter_map(Value::as_inline_table_mut)
                 .find(|table| has_name(*table));
-            change(table.ok_or_else(missing)?)
+            change_inline(table.ok_or_else(missing)?, change)
         }
         _ => Err(missing()),
     }

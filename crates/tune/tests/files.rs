@@ -22,6 +22,11 @@ fn tuned(text: &str) -> Outcome {
     assert!(analyse(&read).holds());
     let again = tune(&outcome.text, Options::default()).expect("there are limits still");
     assert_eq!(again.text, outcome.text);
+    // Keys that come or go leave no space in front of a comma, and take none from a brace.
+    for odd in [" ,", "\"}", "1}"] {
+        let count = |text: &str| text.matches(odd).count();
+        assert!(count(&outcome.text) <= count(text), "{}", outcome.text);
+    }
     outcome
 }
 
@@ -168,7 +173,12 @@ fn comments_beside_what_changes_stay() {
 #[test]
 fn the_examples_are_tuned_and_stay_so() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    for name in ["shared-timer", "flight-controller", "motor-controller"] {
+    for name in [
+        "shared-timer",
+        "flight-controller",
+        "motor-controller",
+        "valve-controller",
+    ] {
         let text = std::fs::read_to_string(examples.join(name).join("system.toml")).unwrap();
         let outcome = tuned(&text);
         assert_eq!(comments(&outcome.text), comments(&text), "{}", outcome.text);
