@@ -35,7 +35,7 @@ pub(crate) fn lacks<'a>(
             .is_some_and(|priority| priority < cortex_m::MOST_URGENT_GROUP)
         {
             let lack = Lack::new(
-                "a limited source has no priority 0, which BASEPRI cannot hold back",
+                cortex_m::TOO_URGENT,
                 "write a priority of 1 or more, or leave the limit out",
             );
             found.push((source.name, lack));

@@ -14,8 +14,10 @@ const LEAST_UNDIVIDED: u64 = 16 * LEAST_TICKS;
 /// The ticks after which the alarm of a group that has nothing to do interrupts to age its sources:
 /// WEIR_CORTEX_M_REST, less one by which it may come early.
 pub const REST_TICKS: u64 = (1 << 29) - 1;
-/// The priorities of groups begin here: BASEPRI cannot hold back 0.
+/// The priorities of groups begin here.
 pub const MOST_URGENT_GROUP: u32 = 1;
+/// What is wrong about a limited source that is more urgent.
+pub const TOO_URGENT: &str = "a limited source has no priority 0, which BASEPRI cannot hold back";
 
 /// `c`: any 32-bit timer, whose alarm up to eight sources of one priority share.
 pub static C: PortRules = PortRules {

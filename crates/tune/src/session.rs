@@ -2,7 +2,7 @@
 //! Tunes a system file, from its text to the text with limits.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
-use weir_model::{Diagnostics, Expiry, Limit, Place, Policy, System, parse};
+use weir_model::{Diagnostics, Expiry, Limit, Place, Policy, System, parse, with_hardware};
 
 use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, Remedy, explain};
@@ -76,13 +76,14 @@ impl Session {
     /// Reads the text of the file called `name`.
     ///
     /// # Errors
-    /// Those of [`weir_model::parse`].
+    /// Those of [`weir_model::parse`], and a source that is tuned and can have no limit at its
+    /// priority: no search would find one.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, Diagnostics> {
         let system = parse(name, text)?;
         let answers = ask(text, &system);
         let mut keep = stated_off(text, &system);
         keep.extend(&answers.out_of_reach);
-        Ok(Self {
+        let session = Self {
             platform: answers.platform,
             out_of_reach: answers.out_of_reach,
             missing_costs: answers.missing_costs,
@@ -91,7 +92,15 @@ impl Session {
             system,
             options,
             keep,
-        })
+        };
+        let software = |of: &usize| {
+            let source = session.system.sources.get(*of);
+            source.is_some_and(|source| source.limit.place == Place::Software)
+        };
+        let tuned = session.task().tuned;
+        let limited: Vec<usize> = tuned.iter().map(|of| of.source).filter(software).collect();
+        with_hardware(text, |hardware| hardware.check_priorities(name, &limited)).transpose()?;
+        Ok(session)
     }
 
     /// The system of the file.

@@ -191,6 +191,35 @@ fn the_examples_are_tuned_and_stay_so() {
 }
 
 #[test]
+fn a_priority_that_no_limit_can_have_is_refused_before_a_search() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/valve-controller");
+    let example = std::fs::read_to_string(example.join("system.toml")).unwrap();
+    let bare = example
+        .lines()
+        .filter(|line| !line.starts_with("limit ="))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let urgent = bare.replace("priority = 128", "priority = 0");
+    let off = |text: &str| {
+        let name = "name = \"limit-switch\"";
+        text.replace(name, &format!("{name}\nlimit = {{ policy = \"off\" }}"))
+    };
+    let new = |text: &str| Session::new("test.toml", text, Options::default());
+    // `pressure` states no rate that a limit would be for.
+    for (text, wrong) in [(urgent.clone(), 2), (off(&urgent), 1)] {
+        let refused = new(&text).unwrap_err();
+        assert_eq!(refused.problems().len(), wrong, "{refused:?}");
+        for problem in refused.problems() {
+            let what = "no priority 0, which BASEPRI cannot hold back";
+            assert!(problem.message().contains(what), "{refused:?}");
+            let at = problem.spans().next().unwrap().offset();
+            assert!(text[..at].ends_with("priority = "), "{refused:?}");
+            assert!(problem.advice().unwrap().contains("write 2 or more"));
+        }
+    }
+    assert!(new(&bare.replace("priority = 32", "priority = 0")).is_ok());
+}
+
+#[test]
 fn what_is_off_or_out_of_reach_stays_without_a_limit() {
     let text = NODE
         .replace("vector = \"INT0\"", "vector = \"USART0_RX\"")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Groups: sources of one priority whose limits share the alarm of one timer (LIMIT-SHARED-1), on
 //! boards whose interrupts have priorities.
-use weir_target::{Board, cortex_m};
+use weir_target::{Board, Flavour, PortRules, cortex_m};
 
 use super::cpu::Processor;
 use super::limits::LimitDraft;
@@ -46,6 +46,14 @@ impl AlarmGroup {
     }
 }
 
+/// The rules of groups, on a board that has them.
+pub(super) fn rules(
+    processor: &Processor<'_>,
+) -> Option<(&'static PortRules, (&'static Board, Flavour))> {
+    let rules = processor.rules().filter(|rules| rules.group > 1);
+    rules.zip(processor.board())
+}
+
 /// The groups of a system, with what is wrong about them reported.
 pub(crate) fn of(
     sources: &[(&RawSource, &LimitDraft)],
@@ -53,8 +61,7 @@ pub(crate) fn of(
     processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Vec<AlarmGroup> {
-    let rules = processor.rules().filter(|rules| rules.group > 1);
-    let Some((rules, (board, flavour))) = rules.zip(processor.board()) else {
+    let Some((rules, (board, flavour))) = rules(processor) else {
         return Vec::new();
     };
     let (idle, further) = board.group_costs(flavour);
@@ -98,18 +105,21 @@ pub(crate) fn of(
 }
 
 /// Reports a limited source of a priority that cannot be held back.
-fn at_least_one(source: &RawSource, board: &Board, problems: &mut Problems<'_>) {
+pub(super) fn at_least_one(source: &RawSource, board: &Board, problems: &mut Problems<'_>) {
     let priority = source.priority.get().map(|priority| priority.0);
     if priority.is_some_and(|of| of < u64::from(cortex_m::MOST_URGENT_GROUP)) {
         let step = board.priorities.map_or(1, |priorities| priorities.step);
+        let limit = if source.limit.is_absent() {
+            "its limit is to be chosen"
+        } else {
+            "the limit"
+        };
         problems.add(
-            Problem::new(
-                "a limited source has no priority 0, which BASEPRI cannot hold back",
-                source.priority.at,
-                "too urgent",
-            )
-            .and_at(source.limit.at, "the limit")
-            .help(format!("write {step} or more, or leave the limit out")),
+            Problem::new(cortex_m::TOO_URGENT, source.priority.at, "too urgent")
+                .and_at(source.limit.at, limit)
+                .help(format!(
+                    "write {step} or more, or limit = {{ policy = \"off\" }}"
+                )),
         );
     }
 }

@@ -8,7 +8,7 @@ use super::cpu::{self, Processor};
 use super::timers::Bank;
 use super::{groups, levels, limits, sources};
 use crate::Level;
-use crate::diagnostics::Problems;
+use crate::diagnostics::{Diagnostics, Problems};
 use crate::file;
 use crate::file::sections::{Root, Source};
 use crate::system::{EventCosts, Policy, Timing};
@@ -153,6 +153,25 @@ impl Hardware<'_> {
             && (level.group, level.order) != (of_channel.group, of_channel.order);
         let costs = self.events(source, channel, limiter, &mut problems)?;
         is_apart.then_some(costs)
+    }
+
+    /// Checks that these sources, by index, can have a limit by their priorities, which no limiter
+    /// changes. `name` is the file's.
+    ///
+    /// # Errors
+    /// The sources whose interrupt a limiter cannot hold back.
+    pub fn check_priorities(&self, name: &str, sources: &[usize]) -> Result<(), Diagnostics> {
+        let mut problems = Problems::of(self.text);
+        let all = self.root.source.elements();
+        if let Some((_, (board, _))) = groups::rules(&self.processor) {
+            for source in sources.iter().filter_map(|&index| all.get(index)) {
+                groups::at_least_one(source, board, &mut problems);
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(problems.into_diagnostics(name))
     }
 
     fn events(
