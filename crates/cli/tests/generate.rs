@@ -243,7 +243,7 @@ fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
     );
     let json: Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(json["receivers_file"], "weir_system.c");
-    assert_eq!(json["freertos"]["receivers"][1]["budget"], 4);
+    assert_eq!(json["freertos"]["receivers"][1]["budget"], 1);
     assert_eq!(texts, [read("weir_system.h"), read("weir_system.c")]);
 
     // A file that Weir did not write is left alone, and then neither is written.

@@ -75,7 +75,7 @@ static bool is_more(void)
 /* The limit has let the interrupt in: it does so much work, or takes the frames that there are. */
 static void take_frames(BaseType_t *woken)
 {
-    static weir_work_t work;
+    weir_work_t work = {0};
     weir_work_begin(&work, (uint16_t) options.work);
     for (uint32_t waiting = card_count(); waiting > 0 && weir_work_take(&work); waiting--) {
         take_frame(&work, woken);
