@@ -76,6 +76,20 @@ static void ports_beyond_the_head_are_orphans_and_no_malformed_frames(void)
     house_end();
 }
 
+static void a_frame_is_as_much_work_as_what_is_copied_of_it(void)
+{
+    CHECK(weir_freertos_further_work(14) == 0 && weir_freertos_further_work(WEIR_FREERTOS_HEAD) == 0);
+    CHECK(weir_freertos_further_work(WEIR_FREERTOS_HEAD + WEIR_FREERTOS_UNIT - 1) == 0);
+    uint32_t before = 0;
+    for (uint16_t length = 0; length <= WEIR_FREERTOS_LONGEST; length++) {
+        uint32_t further = weir_freertos_further_work(length);
+        uint32_t behind = length > WEIR_FREERTOS_HEAD ? length - WEIR_FREERTOS_HEAD : 0;
+        CHECK(further >= before && behind / WEIR_FREERTOS_UNIT == further);
+        before = further;
+    }
+    CHECK(before > 0);
+}
+
 static void what_the_table_does_not_hold_is_refused(void)
 {
     house_start(ORPHANS, PIECES, false);
@@ -258,6 +272,7 @@ int main(void)
 {
     frames_cut_off_or_changed_at_every_byte();
     ports_beyond_the_head_are_orphans_and_no_malformed_frames();
+    a_frame_is_as_much_work_as_what_is_copied_of_it();
     what_the_table_does_not_hold_is_refused();
     a_receiver_goes_while_its_frames_wait();
     a_lane_that_nobody_empties_is_full_and_the_others_are_not();
