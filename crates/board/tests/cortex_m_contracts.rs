@@ -6,13 +6,13 @@ mod cortex;
 
 use cortex::events::{
     FIRST_LINE, INTERVALS, Kind, LATENCY, defines, flooded, judge, judge_curve, judge_expiries,
-    judge_taken, latest, replay,
+    judge_taken, latest, parse, replay, told,
 };
 use cortex::{Limit, PER_TICK, adversaries, can_run, compile, flood, storm};
 use rayon::prelude::*;
 use weir_board::board::EmulatedBoard;
 use weir_board::stimulus::arrivals;
-use weir_core_sys::{Action, Bare, LimitPolicy, LimitTiming, W32};
+use weir_core_sys::{Action, Bare, Config, LimitPolicy, LimitTiming, W32};
 
 /// The firmware that tells its events.
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
@@ -257,6 +257,81 @@ fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
             assert_eq!(result.counters["served0"], served as u64);
             assert!(served > 30, "{text}: only {served}");
         }
+    });
+}
+
+/// SysTick, which has 24 bits, as the timer of the group, beside a counter.
+#[test]
+fn cortex_m_keeps_its_limits_by_systick() {
+    if !can_run() {
+        return;
+    }
+    let limits = Limit::all().into_iter().filter(|limit| limit.divisor == 1);
+    let limits: Vec<Limit> = limits.collect();
+    limits.into_par_iter().for_each(|limit| {
+        let mut macros = vec!["WEIR_LIMIT_RECORD=0", "SYSTICK"];
+        let elf = compile(SOURCE, &defines(&limit, &macros)).unwrap();
+        // In QEMU the cycle counter stands still.
+        macros.push("CYCLES");
+        compile(SOURCE, &defines(&limit, &macros)).unwrap();
+        let interval = limit.config.interval * limit.tick();
+        let storms = (0..2).map(|seed| storm("IRQ20", interval, seed, end(&limit)));
+        for flood in adversaries("IRQ20", &limit).into_iter().chain(storms) {
+            let text = format!("{limit:?} {}", flood.stimulus);
+            let (result, events) = flooded(&elf, &limit, &[flood], &["served0"]);
+            replay::<Bare<W32>>(&limit.config, &events, &text);
+            let served = judge(&limit, &events, 0, &text);
+            assert_eq!(result.counters["served0"], served as u64, "{text}");
+            assert!(served > 30, "{text}: only {served}");
+            judge_taken(&events, &text);
+            // It interrupts as often as the dual timer does: once for each expiry.
+            let ticks = events.iter().filter(|event| event.kind == Kind::Tick);
+            let timer = result.vectors.iter().find(|used| used.name == "SYSTICK");
+            let taken = timer.map_or(0, |used| used.taken);
+            assert!(taken.abs_diff(ticks.count() as u64) <= 1, "{text}: {taken}");
+        }
+    });
+}
+
+/// An interval beyond the 24 bits of SysTick, which comes in between and finds nothing due.
+#[test]
+fn cortex_m_waits_longer_than_systick_counts() {
+    if !can_run() {
+        return;
+    }
+    let long = |limit: Limit| {
+        let config = Config {
+            interval: (1 << 24) + 500_000,
+            ..limit.config
+        };
+        Limit { config, ..limit }
+    };
+    // Strict eager and paced lazy: others differ in nothing here, and a run takes 20 s.
+    let limits = [0, 3].map(|kind| long(Limit::all()[kind]));
+    limits.into_par_iter().for_each(|limit| {
+        let last = limit.config.interval + 200_000;
+        let macros = [
+            "WEIR_LIMIT_RECORD=0".to_owned(),
+            "SYSTICK".to_owned(),
+            limit.initialiser("LIMIT0"),
+            format!("DIVISOR={}", limit.divisor),
+            format!("LAST={last}"),
+        ];
+        let elf = compile(SOURCE, &macros).unwrap();
+        let what = format!("{limit:?}");
+        let floods = [flood("IRQ20=100Hz")];
+        let result = told(&elf, &floods, &["served0"], last * limit.tick());
+        let events = parse(&result.said);
+        replay::<Bare<W32>>(&limit.config, &events, &what);
+        assert_eq!(judge(&limit, &events, 0, &what), 2, "{what}");
+        assert_eq!(result.counters["served0"], 2, "{what}");
+        let in_vain = events.iter().filter(|event| {
+            event.kind == Kind::Tick && !event.has(Action::Serve) && !event.has(Action::Unmask)
+        });
+        assert!(
+            in_vain.count() >= 1,
+            "{what}: SysTick does not come between"
+        );
     });
 }
 

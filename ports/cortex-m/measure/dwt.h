@@ -7,19 +7,18 @@
 #ifndef MEASURE_DWT_H
 #define MEASURE_DWT_H
 
-#include <weir/cortex_m.h>
+#include <weir/chips/systick.h>
 
 enum { CHIP_GRAIN = 1, CHIP_UNSEEN = 0 };
 
 WEIR_INLINE void chip_begin(void)
 {
-    *(volatile uint32_t *) 0xe000edfc |= 1u << 24; /* DEMCR.TRCENA */
-    *(volatile uint32_t *) 0xe0001000 |= 1;        /* DWT_CTRL.CYCCNTENA */
+    weir_cycles_begin();
 }
 
 WEIR_INLINE uint32_t chip_cycles(void)
 {
-    return *(volatile uint32_t *) 0xe0001004; /* DWT_CYCCNT */
+    return weir_cycles();
 }
 
 WEIR_INLINE void chip_say(char letter)

@@ -6,8 +6,9 @@
  * handlers' bodies), USER (the thread switches each source off and on, for up to so many turns),
  * CHANGES (the limits, {interval, burst}, to which the thread changes the sources at random, after
  * up to PAUSE turns), BEFORE_WRAP (the timer starts so many ticks before it wraps), RECORD (the
- * thread copies the record of source 0), TICKED (no timer, but a tick of so many clocks), NESTED (a
- * more urgent group, on IRQ28), RESTS (the thread sleeps, and the run ends when IRQ28 asks).
+ * thread copies the record of source 0), TICKED (no timer, but a tick of so many clocks), SYSTICK
+ * (the timer is SysTick, beside another; with CYCLES beside the cycle counter), NESTED (a more
+ * urgent group, on IRQ28), RESTS (the thread sleeps, and the run ends when IRQ28 asks).
  */
 #ifdef RECORD
 /* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
@@ -38,6 +39,12 @@ static uint32_t limit_of(uint32_t source);
 #ifdef TICKED
 WEIR_CMSDK_DUAL_TIMER(counter, 0x40002000, 10, DIVISOR);
 WEIR_CORTEX_M_CLOCK(ticks, counter_now());
+#elif defined CYCLES
+WEIR_SYSTICK(ticks);
+#elif defined SYSTICK
+/* The cycle counter stands still in QEMU; this one counts at SysTick's 25 MHz. */
+WEIR_CMSDK_DUAL_TIMER(counter, 0x40002000, 10, DIVISOR);
+WEIR_SYSTICK_BESIDE(ticks, counter_begin(), counter_now());
 #else
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, DIVISOR);
 #endif
@@ -97,6 +104,8 @@ static void group_run(void)
     *(volatile uint32_t *) 0xe000e018 = 0;
     *(volatile uint32_t *) 0xe000e010 = 7; /* the processor's clock, with its interrupt, on */
 }
+#elif defined SYSTICK
+WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, sys_tick, MEMBERS);
 #else
 WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, dual_timer, MEMBERS);
 #endif
@@ -244,7 +253,7 @@ extern const vector vectors[];
 #define VECTOR(n) [36 + (n)] = irq2##n,
 __attribute__((section(".vectors"))) const vector vectors[16 + 29] = {
     TOLD_FIRST_VECTORS,
-#ifdef TICKED
+#if defined TICKED || defined SYSTICK
     [15] = sys_tick,
 #else
     [16 + 10] = dual_timer,

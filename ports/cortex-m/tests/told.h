@@ -16,6 +16,7 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
 #define WEIR_CORTEX_M_ON_EVENT(state, kind, now, pending, step) note(state, kind, now, pending, step)
 
 #include <weir/chips/cmsdk.h>
+#include <weir/chips/systick.h>
 #include <weir/cortex_m.h>
 
 /* The number of a source, or TOLD_NONE. */

@@ -4,9 +4,9 @@
  * first half counts freely, its second half is the alarm.
  *
  * Another chip's timer is a header like this one: NAME_irq, NAME_begin(), NAME_now() (32 bits that
- * count up and wrap), NAME_set(left) (interrupts once, `left` ticks from now, at least 1, and not
- * earlier than the alarm before it was set), NAME_acknowledge(), and then
- * WEIR_CORTEX_M_TIMER(NAME).
+ * count up and wrap), NAME_set(left), NAME_acknowledge(), and then WEIR_CORTEX_M_TIMER(NAME).
+ * NAME_set(left) interrupts once, `left` ticks from now, at least 1, and not earlier than the alarm
+ * before it was set. A timer that cannot count so far interrupts as late as it can.
  */
 #ifndef WEIR_CHIPS_CMSDK_H
 #define WEIR_CHIPS_CMSDK_H

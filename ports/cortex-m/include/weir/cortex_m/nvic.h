@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The interrupt controller and the priority mask (ARMv7-M Architecture Reference Manual, B3.4 and
- * B1.4.3). Each register takes a one for the bit that it changes, so none is read first.
+ * B1.4.3). Each register takes a one for the bit that it changes, so none is read first. Lines are
+ * numbered from 0 on, and SysTick, which a timer may be, is -1, as in CMSIS.
  */
 #ifndef WEIR_CORTEX_M_NVIC_H
 #define WEIR_CORTEX_M_NVIC_H
@@ -11,13 +12,16 @@
 
 #include "weir/ticks.h"
 
-#define WEIR_NVIC_REGISTER(offset, irq) (*(volatile uint32_t *) (0xe000e000u + (offset) + 4u * ((irq) / 32u)))
-#define WEIR_NVIC_BIT(irq) (1u << ((irq) % 32u))
+#define WEIR_NVIC_REGISTER(offset, irq) (*(volatile uint32_t *) (0xe000e000u + (offset) + 4u * ((uint32_t) (irq) / 32u)))
+#define WEIR_NVIC_BIT(irq) (1u << ((uint32_t) (irq) % 32u))
+#define WEIR_NVIC_SYSTICK (-1)
 
-/** Lets a line in. Its pending bit, if set, interrupts at once. */
-WEIR_INLINE void weir_nvic_enable(uint32_t irq)
+/** Lets a line in. Its pending bit, if set, interrupts at once. SysTick has no such bit here. */
+WEIR_INLINE void weir_nvic_enable(int32_t irq)
 {
-    WEIR_NVIC_REGISTER(0x100u, irq) = WEIR_NVIC_BIT(irq);
+    if (irq != WEIR_NVIC_SYSTICK) {
+        WEIR_NVIC_REGISTER(0x100u, irq) = WEIR_NVIC_BIT(irq);
+    }
 }
 
 /**
@@ -36,10 +40,14 @@ WEIR_INLINE bool weir_nvic_is_enabled(uint32_t irq)
     return (WEIR_NVIC_REGISTER(0x100u, irq) & WEIR_NVIC_BIT(irq)) != 0;
 }
 
-/** Makes a line interrupt as if it had asked. */
-WEIR_INLINE void weir_nvic_pend(uint32_t irq)
+/** Makes a line, or SysTick, interrupt as if it had asked. */
+WEIR_INLINE void weir_nvic_pend(int32_t irq)
 {
-    WEIR_NVIC_REGISTER(0x200u, irq) = WEIR_NVIC_BIT(irq);
+    if (irq == WEIR_NVIC_SYSTICK) {
+        *(volatile uint32_t *) 0xe000ed04u = 1u << 26; /* ICSR.PENDSTSET */
+    } else {
+        WEIR_NVIC_REGISTER(0x200u, irq) = WEIR_NVIC_BIT(irq);
+    }
 }
 
 /** Does a request wait? */
@@ -54,10 +62,11 @@ WEIR_INLINE void weir_nvic_clear(uint32_t irq)
     WEIR_NVIC_REGISTER(0x280u, irq) = WEIR_NVIC_BIT(irq);
 }
 
-/** Sets a line's priority: 0 is the most urgent, and chips have only the upper bits. */
-WEIR_INLINE void weir_nvic_set_priority(uint32_t irq, uint8_t priority)
+/** Sets the priority of a line or of SysTick: 0 is most urgent. Chips have the upper bits only. */
+WEIR_INLINE void weir_nvic_set_priority(int32_t irq, uint8_t priority)
 {
-    *(volatile uint8_t *) (0xe000e400u + irq) = priority;
+    uint32_t address = irq == WEIR_NVIC_SYSTICK ? 0xe000ed23u : 0xe000e400u + (uint32_t) irq; /* SHPR3, NVIC_IPRn */
+    *(volatile uint8_t *) address = priority;
 }
 
 /**

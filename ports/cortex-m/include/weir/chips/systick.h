@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * The timer of a group that every Cortex-M3 or larger has: SysTick is the alarm (ARMv7-M
+ * Architecture Reference Manual, B3.3), and the cycle counter of the debug unit tells the time
+ * (C1.8).
+ *
+ * SysTick has 24 bits, so an alarm that is further away comes in steps of 2^24 clocks, each of
+ * which is an interrupt in which nothing is due. Where an RTOS ticks by SysTick, the group takes
+ * its tick (WEIR_CORTEX_M_TICKED_GROUP).
+ */
+#ifndef WEIR_CHIPS_SYSTICK_H
+#define WEIR_CHIPS_SYSTICK_H
+
+#include "weir/cortex_m/group.h"
+
+/** The furthest that SysTick counts, in clocks of the processor. */
+#define WEIR_SYSTICK_MOST 0xffffffu
+
+/** Stops SysTick, or lets it count clocks of the processor and interrupt. */
+WEIR_INLINE void weir_systick_control(bool is_on)
+{
+    *(volatile uint32_t *) 0xe000e010u = is_on ? 7u : 0u; /* SYST_CSR: CLKSOURCE, TICKINT, ENABLE */
+}
+
+/** Starts the cycle counter, which stands still after a reset. */
+WEIR_INLINE void weir_cycles_begin(void)
+{
+    *(volatile uint32_t *) 0xe000edfcu |= 1u << 24; /* DEMCR.TRCENA */
+    *(volatile uint32_t *) 0xe0001000u |= 1u;       /* DWT_CTRL.CYCCNTENA */
+}
+
+/** Clocks of the processor: 32 bits that count up and wrap. */
+WEIR_INLINE uint32_t weir_cycles(void)
+{
+    return *(volatile uint32_t *) 0xe0001004u; /* DWT_CYCCNT */
+}
+
+/** SysTick and the cycle counter as a timer of the port, at the processor's clock. */
+#define WEIR_SYSTICK(name) WEIR_SYSTICK_BESIDE(name, weir_cycles_begin(), weir_cycles())
+
+/**
+ * WEIR_SYSTICK beside another counter: the statement `begin_it` starts it, and `instant` is what it
+ * shows, 32 bits that count up once in a clock of the processor, and wrap.
+ */
+#define WEIR_SYSTICK_BESIDE(name, begin_it, instant)                                                                                       \
+    enum { name##_irq = WEIR_NVIC_SYSTICK };                                                                                               \
+    WEIR_INLINE weir_ticks_t name##_now(void)                                                                                              \
+    {                                                                                                                                      \
+        return (instant);                                                                                                                  \
+    }                                                                                                                                      \
+    /* It begins anew after 0: whoever acknowledges stops it. */                                                                           \
+    WEIR_INLINE void name##_set(weir_ticks_t left)                                                                                         \
+    {                                                                                                                                      \
+        weir_systick_control(false);                                                                                                       \
+        *(volatile uint32_t *) 0xe000e014u = left < WEIR_SYSTICK_MOST ? left : WEIR_SYSTICK_MOST; /* SYST_RVR */                           \
+        *(volatile uint32_t *) 0xe000e018u = 0;                                                   /* SYST_CVR */                           \
+        weir_systick_control(true);                                                                                                        \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_acknowledge(void)                                                                                              \
+    {                                                                                                                                      \
+        weir_systick_control(false);                                                                                                       \
+    }                                                                                                                                      \
+    WEIR_INLINE void name##_begin(void)                                                                                                    \
+    {                                                                                                                                      \
+        begin_it;                                                                                                                          \
+        weir_systick_control(false);                                                                                                       \
+    }                                                                                                                                      \
+    WEIR_CORTEX_M_TIMER(name)
+
+#endif
