@@ -23,6 +23,7 @@ mod setup;
 
 use weir_report::{Claim, Report};
 
+pub use batch::place_threads;
 pub use error::{ExperimentError, FileError};
 pub use findings::{Detail, ExtraName, Findings, Picture};
 pub use place::Checkout;

@@ -9,7 +9,9 @@ use weir_report::{
     Align, ClaimVerdict, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all,
 };
 
-use crate::experiment::{Checkout, Detail, Experiment, ExtraName, Findings, Picture};
+use crate::experiment::{
+    Checkout, Detail, Experiment, ExtraName, Findings, Picture, place_threads,
+};
 
 /// Reproduce a figure or table of a paper, beside the paper's values
 #[derive(Debug, clap::Args)]
@@ -72,6 +74,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         print(&list(&place)?)?;
         return Ok(Outcome::Good);
     };
+    place_threads();
     let mut experiment = Experiment::load(&place, name)?;
     if arguments.quick {
         experiment.shorten()?;

@@ -4,10 +4,41 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use rayon::prelude::*;
 
 use super::error::ExperimentError;
 use weir_board::run::{RunResult, RunSpec, run};
+
+/// Keeps each thread of the runs on a processor of its own, and with it the emulator that it
+/// starts: QEMU's threads take turns, and do so a quarter faster on one processor than on two.
+/// To be called before the first run.
+pub fn place_threads() {
+    let this = Pid::from_raw(0);
+    let Ok(allowed) = sched_getaffinity(this) else {
+        return;
+    };
+    let processors: Vec<usize> = (0..CpuSet::count())
+        .filter(|&processor| allowed.is_set(processor) == Ok(true))
+        .collect();
+    // Where fewer may be used than are allowed, others use them, too.
+    if std::thread::available_parallelism().is_ok_and(|usable| usable.get() < processors.len()) {
+        return;
+    }
+    let own = move |thread: usize| {
+        let mut set = CpuSet::new();
+        let processor = processors[thread % processors.len()];
+        // A thread without a processor of its own is slower, and no more.
+        let _ = set
+            .set(processor)
+            .and_then(|()| sched_setaffinity(this, &set));
+    };
+    // There is no such pool yet; one that a caller has made is as good.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .start_handler(own)
+        .build_global();
+}
 
 /// One run, with the key of its result.
 #[derive(Debug)]
