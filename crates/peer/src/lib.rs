@@ -37,6 +37,7 @@ mod stores;
 mod stream;
 mod udp;
 mod variables;
+mod ways;
 
 pub use block::{BlockEnd, Mask};
 pub use cable::Cable;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::block::BlockEnd;
 use crate::outputs::OutputPlan;
@@ -14,6 +14,7 @@ use crate::profile::{Processor, Profile};
 use crate::qemu::{functions, symbol};
 use crate::stores;
 use crate::variables::Memory;
+use crate::ways::{Block, Ways};
 
 /// QEMU's path of the container that has the processor and its interrupt controller. Its nameless
 /// inputs are the controller's lines.
@@ -24,6 +25,10 @@ const STATUS: c_int = 25;
 const EXCEPTION: u32 = 0x1ff;
 /// The first of the registers that say which lines are pending (NVIC_ISPR0).
 const PENDING: u32 = 0xe000_e200;
+/// The register that says where the vector table is (VTOR).
+const VECTOR_TABLE: u32 = 0xe000_ed08;
+/// The exceptions of the board: 16 of the processor, and its controller's lines.
+const EXCEPTIONS: u32 = 16 + 32;
 /// QEMU's `QEMU_PLUGIN_CB_R_REGS`: a callback reads registers.
 const READS_REGISTERS: c_int = 1;
 /// QEMU's `QEMU_PLUGIN_INLINE_ADD_U64`.
@@ -159,6 +164,8 @@ pub struct Cortex {
 // SAFETY: the pointers are QEMU's. Its lines are used in threads that hold its big lock, its
 // registers in the processor's own thread or while it does not run.
 unsafe impl Send for Cortex {}
+// SAFETY: as above.
+unsafe impl Sync for Cortex {}
 
 impl Cortex {
     /// Looks QEMU's functions up.
@@ -235,6 +242,15 @@ impl Cortex {
         (answer == 0).then_some(content)
     }
 
+    /// Does the vector table name this address?
+    fn has_handler(&self, address: u32) -> bool {
+        let word = |address| self.read::<4>(address).map(u32::from_le_bytes);
+        let Some(table) = word(VECTOR_TABLE) else {
+            return false;
+        };
+        (1..EXCEPTIONS).any(|number| word(table + 4 * number) == Some(address | 1))
+    }
+
     fn debugged(&self, number: c_int) -> u32 {
         // SAFETY: the array is this structure's own; the processor is there when it executes.
         unsafe {
@@ -288,13 +304,6 @@ impl Processor for Cortex {
     }
 }
 
-/// A block of instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Block {
-    begin: u32,
-    end: BlockEnd,
-}
-
 /// Counts what the guest executes. Blocks are translated and executed in the processor's thread,
 /// which may hold this lock without QEMU's big one; whoever holds that lock may ask for this one.
 static COUNTING: Mutex<Option<Counting>> = Mutex::new(None);
@@ -305,10 +314,15 @@ pub struct Counting {
     profile: Profile,
     counter: Counter,
     cortex: Cortex,
-    is_connected: bool,
     /// QEMU translates a block as often as it likes; what the callbacks of each get lives for ever.
-    blocks: HashMap<Block, &'static Block>,
+    blocks: HashMap<(u32, BlockEnd), &'static Block>,
 }
+
+/// The processor whose instructions are counted, once it translates, and whether each of its blocks
+/// is looked at.
+static COUNTED: OnceLock<(Cortex, bool)> = OnceLock::new();
+/// Its ways on which nothing is to be counted.
+static WAYS: Ways = Ways::new();
 
 fn counting() -> MutexGuard<'static, Option<Counting>> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
@@ -325,7 +339,6 @@ pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static st
         profile: Profile::with_spans(&plan.spans),
         counter: Counter::find()?,
         cortex,
-        is_connected: false,
         blocks: HashMap::new(),
     });
     look_at_blocks(plugin, &cortex);
@@ -365,8 +378,8 @@ unsafe extern "C" fn block_translated(_plugin: u64, block: *mut c_void) {
         return;
     };
     // The processor is there: it translates.
-    if !counting.is_connected {
-        counting.is_connected = counting.cortex.connect().is_ok();
+    if COUNTED.get().is_none() && counting.cortex.connect().is_ok() {
+        COUNTED.get_or_init(|| (counting.cortex, counting.profile.has_spans()));
     }
     let functions = counting.cortex.functions;
     // SAFETY: the block is QEMU's during this call, and so are its instructions.
@@ -390,11 +403,10 @@ unsafe extern "C" fn block_translated(_plugin: u64, block: *mut c_void) {
             let half = |at| counting.cortex.read::<2>(at).map_or(0, u16::from_le_bytes);
             BlockEnd::of(half(at), if last.1 > 2 { half(at + 2) } else { 0 })
         });
-        let what = Block { begin, end };
         let kept = *counting
             .blocks
-            .entry(what)
-            .or_insert_with(|| Box::leak(Box::new(what)));
+            .entry((begin, end))
+            .or_insert_with(|| Block::new(begin, end));
         (functions.qemu_plugin_register_vcpu_tb_exec_cb)(
             block,
             block_executed,
@@ -406,11 +418,21 @@ unsafe extern "C" fn block_translated(_plugin: u64, block: *mut c_void) {
 
 unsafe extern "C" fn block_executed(_cpu: c_uint, data: *mut c_void) {
     // SAFETY: it is the block that `block_translated` has given, which lives for ever.
-    let block = unsafe { *data.cast::<Block>() };
+    let block: &'static Block = unsafe { &*data.cast::<Block>() };
+    let Some((cortex, looks_at_all)) = COUNTED.get() else {
+        return;
+    };
+    if !looks_at_all && WAYS.is_known(block, || cortex.exception()) {
+        return;
+    }
+    // Without a lock: this asks for QEMU's big one, whose holder may ask for that of the counts.
+    if block.is_unasked() {
+        block.tell(cortex.has_handler(block.begin));
+    }
     if let Some(counting) = counting().as_mut() {
         let executed = counting.counter.read();
-        counting
-            .profile
-            .block_begins(executed, block.begin, block.end, &counting.cortex);
+        let profile = &mut counting.profile;
+        let exception = profile.block_begins(executed, block.begin, WAYS.end(), cortex);
+        WAYS.learn(block, exception);
     }
 }

@@ -106,16 +106,21 @@ impl Profile {
         }
     }
 
-    /// Looks at the processor: a block begins at the address `pc` and will end with `end`, after
-    /// `executed` instructions since the start of the run.
+    /// Looks at the processor: a block begins at the address `pc`, after `executed` instructions
+    /// since the start of the run, the last of which has ended a block with `end`. Returns the
+    /// number of the exception.
     pub fn block_begins(
         &mut self,
         executed: u64,
         pc: u32,
         end: BlockEnd,
         processor: &impl Processor,
-    ) {
+    ) -> u16 {
         self.charge(executed);
+        self.end = end;
+        if let Some(running) = self.active.last_mut() {
+            running.end = end;
+        }
         if let BlockEnd::Mask(mask) = self.end {
             // Taking an exception leaves the register as it is.
             let value = match mask {
@@ -132,12 +137,14 @@ impl Profile {
         } else if number != 0 {
             self.take_again(pc, processor);
         }
-        self.end = end;
-        if let Some(running) = self.active.last_mut() {
-            running.end = end;
-        }
         let (context, own) = self.context();
         self.spans.look(pc, context, own, processor);
+        number
+    }
+
+    /// Does it measure spans, which may begin and end with any block?
+    pub fn has_spans(&self) -> bool {
+        self.spans.has_plans()
     }
 
     /// What is executing, and the instructions that it has executed.
@@ -311,14 +318,16 @@ mod tests {
     fn run(blocks: &[(u16, u32, u32, u32, u64, BlockEnd)]) -> ProfileReport {
         let mut profile = Profile::default();
         let mut executed = 0;
+        let mut last = BlockEnd::Other;
         for &(exception, stack, link, pc, instructions, end) in blocks {
             let at = At {
                 exception,
                 stack,
                 link,
             };
-            profile.block_begins(executed, pc, end, &at);
+            profile.block_begins(executed, pc, last, &at);
             executed += instructions;
+            last = end;
         }
         profile.report(executed)
     }

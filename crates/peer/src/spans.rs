@@ -54,6 +54,10 @@ impl Spans {
         }
     }
 
+    pub fn has_plans(&self) -> bool {
+        !self.plans.is_empty()
+    }
+
     /// A thread or a handler, which has executed `own` instructions, is at the address `pc`, where
     /// a block begins.
     pub fn look(&mut self, pc: u32, context: Context, own: u64, processor: &impl Processor) {
