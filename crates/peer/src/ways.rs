@@ -149,7 +149,8 @@ mod tests {
 
     /// The first block of each handler.
     const HANDLERS: [(u16, usize); 3] = [(14, 6), (20, 9), (21, 12)];
-    /// Blocks of the thread are 0 to 5; a handler has three, and the last one returns.
+    /// Blocks of the thread are 0 to 5, and the first handler's first one, as of a function; a
+    /// handler has three, and the last one returns.
     const BLOCKS: usize = 15;
 
     /// A program that goes from block to block at random, and what interrupts it.
@@ -170,7 +171,7 @@ mod tests {
             } else if let Some(running) = active.last_mut() {
                 running.1 += usize::from(to % 4 != 0);
             } else {
-                thread = usize::from(to) % 6;
+                thread = usize::from(to) % 7;
             }
             let (taken, first) = HANDLERS[usize::from(choice) % HANDLERS.len()];
             if choice > 220 && active.iter().all(|(number, _)| *number < taken) {
