@@ -101,13 +101,10 @@ impl Ways {
     /// The block is executed next, and the processor was seen in this exception.
     pub fn learn(&self, block: &'static Block, exception: u16) {
         let before = self.exception.swap(exception, Ordering::Relaxed);
-        let last = self.last();
+        let last = self.last().filter(|last| last.end == BlockEnd::Other);
         self.last.store(pointer(block), Ordering::Relaxed);
-        if let Some(last) = last
-            && last.end == BlockEnd::Other
-            && before == exception
-            && block.is_handler.get() == Some(&false)
-        {
+        let is_plain = before == exception && block.is_handler.get() == Some(&false);
+        if let Some(last) = last.filter(|_| is_plain) {
             block.place(last).store(pointer(last), Ordering::Relaxed);
         }
     }
