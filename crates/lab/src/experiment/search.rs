@@ -2,9 +2,10 @@
 //! The worst flood of a form, searched for each variant: a list of floods that somebody chose has
 //! its own blind spots.
 //!
-//! A third of the runs are drawn, any order of magnitude equally often. From the worst of these the
-//! search climbs by small and large changes. The board is deterministic and every random number
-//! comes from the seed and the number of the run, so the same flood is found again.
+//! A third of the runs are drawn, any order of magnitude equally often, but for the first two:
+//! those have the most and the least of all ranges, where the worst often is. From the worst of
+//! these the search climbs by small and large changes. The board is deterministic and every random
+//! number comes from the seed and the number of the run, so the same flood is found again.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
@@ -221,9 +222,8 @@ impl SearchSpec {
         &self,
         parses: impl Fn(&str) -> Result<P, E>,
     ) -> Result<(), String> {
-        let most = self.ranges.values().map(|[_, most]| *most).collect();
         let drawn = (0..self.drawn()).map(|number| self.draw(&mut self.random(number)));
-        let mut others = std::iter::once(most).chain(drawn);
+        let mut others = std::iter::once(self.most()).chain(drawn);
         let least = self.flood(&self.least());
         match parses(&least) {
             Err(what) if !others.any(|numbers| parses(&self.flood(&numbers)).is_ok()) => Err(
@@ -236,6 +236,11 @@ impl SearchSpec {
     /// The least number of each range.
     fn least(&self) -> Numbers {
         self.ranges.values().map(|[least, _]| *least).collect()
+    }
+
+    /// The greatest number of each range.
+    fn most(&self) -> Numbers {
+        self.ranges.values().map(|[_, most]| *most).collect()
     }
 
     /// How many floods are drawn.
@@ -279,11 +284,7 @@ impl SearchSpec {
             all.into_par_iter().map(try_one).collect()
         };
         let drawn = self.drawn();
-        let mut climbers = try_all(
-            (0..drawn)
-                .map(|number| self.draw(&mut self.random(number)))
-                .collect(),
-        )?;
+        let mut climbers = try_all((0..drawn).map(|number| self.begin(number, drawn)).collect())?;
         climbers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         climbers = apart(climbers);
         let mut number = drawn;
@@ -312,6 +313,15 @@ impl SearchSpec {
             })
             .filter(|worst| worst.value.is_finite())
             .ok_or_else(|| self.wrong("no flood that was tried is possible"))
+    }
+
+    /// The numbers of a run that varies no other, of so many.
+    fn begin(&self, number: u64, of: u64) -> Numbers {
+        match number {
+            0 if of > 1 => self.most(),
+            1 if of > 2 => self.least(),
+            _ => self.draw(&mut self.random(number)),
+        }
     }
 
     fn draw(&self, random: &mut ChaCha12Rng) -> Numbers {
