@@ -164,7 +164,7 @@ pub struct Cortex {
 // SAFETY: the pointers are QEMU's. Its lines are used in threads that hold its big lock, its
 // registers in the processor's own thread or while it does not run.
 unsafe impl Send for Cortex {}
-// SAFETY: as above.
+// SAFETY: as above. The array of bytes is used with the registers only.
 unsafe impl Sync for Cortex {}
 
 impl Cortex {

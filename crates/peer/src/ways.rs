@@ -183,9 +183,8 @@ mod tests {
         let blocks: Vec<&'static Block> = (0..BLOCKS)
             .map(|number| {
                 let end = match number {
-                    8 | 11 | 14 => BlockEnd::Return,
-                    // Calls of functions end by returns, too.
-                    2 | 10 => BlockEnd::Return,
+                    // 8, 11 and 14 end their handlers, the others functions.
+                    2 | 8 | 10 | 11 | 14 => BlockEnd::Return,
                     3 => BlockEnd::Sleep,
                     _ => BlockEnd::Other,
                 };

@@ -99,10 +99,8 @@ static void sys_tick(void)
 static void group_run(void)
 {
     counter_begin();
-    *(volatile uint8_t *) 0xe000ed23 = PRIORITY;
-    *(volatile uint32_t *) 0xe000e014 = TICKED - 1;
-    *(volatile uint32_t *) 0xe000e018 = 0;
-    *(volatile uint32_t *) 0xe000e010 = 7; /* the processor's clock, with its interrupt, on */
+    weir_nvic_set_priority(WEIR_NVIC_SYSTICK, PRIORITY);
+    weir_systick_start(TICKED - 1);
 }
 #elif defined SYSTICK
 WEIR_CORTEX_M_GROUP(group, ticks, PRIORITY, sys_tick, MEMBERS);

@@ -16,10 +16,19 @@
 /** The furthest that SysTick counts, in clocks of the processor. */
 #define WEIR_SYSTICK_MOST 0xffffffu
 
-/** Stops SysTick, or lets it count clocks of the processor and interrupt. */
-WEIR_INLINE void weir_systick_control(bool is_on)
+/** Stops SysTick. */
+WEIR_INLINE void weir_systick_stop(void)
 {
-    *(volatile uint32_t *) 0xe000e010u = is_on ? 7u : 0u; /* SYST_CSR: CLKSOURCE, TICKINT, ENABLE */
+    *(volatile uint32_t *) 0xe000e010u = 0; /* SYST_CSR */
+}
+
+/** Lets SysTick interrupt every `clocks` + 1 clocks of the processor: up to WEIR_SYSTICK_MOST. */
+WEIR_INLINE void weir_systick_start(uint32_t clocks)
+{
+    weir_systick_stop();
+    *(volatile uint32_t *) 0xe000e014u = clocks; /* SYST_RVR */
+    *(volatile uint32_t *) 0xe000e018u = 0;      /* SYST_CVR */
+    *(volatile uint32_t *) 0xe000e010u = 7;      /* SYST_CSR: CLKSOURCE, TICKINT, ENABLE */
 }
 
 /** Starts the cycle counter, which stands still after a reset. */
@@ -51,19 +60,16 @@ WEIR_INLINE uint32_t weir_cycles(void)
     /* It begins anew after 0: whoever acknowledges stops it. */                                                                           \
     WEIR_INLINE void name##_set(weir_ticks_t left)                                                                                         \
     {                                                                                                                                      \
-        weir_systick_control(false);                                                                                                       \
-        *(volatile uint32_t *) 0xe000e014u = left < WEIR_SYSTICK_MOST ? left : WEIR_SYSTICK_MOST; /* SYST_RVR */                           \
-        *(volatile uint32_t *) 0xe000e018u = 0;                                                   /* SYST_CVR */                           \
-        weir_systick_control(true);                                                                                                        \
+        weir_systick_start(left < WEIR_SYSTICK_MOST ? left : WEIR_SYSTICK_MOST);                                                           \
     }                                                                                                                                      \
     WEIR_INLINE void name##_acknowledge(void)                                                                                              \
     {                                                                                                                                      \
-        weir_systick_control(false);                                                                                                       \
+        weir_systick_stop();                                                                                                               \
     }                                                                                                                                      \
     WEIR_INLINE void name##_begin(void)                                                                                                    \
     {                                                                                                                                      \
         begin_it;                                                                                                                          \
-        weir_systick_control(false);                                                                                                       \
+        weir_systick_stop();                                                                                                               \
     }                                                                                                                                      \
     WEIR_CORTEX_M_TIMER(name)
 
