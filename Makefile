@@ -19,6 +19,8 @@ TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-li
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
 AVR := -p weir-board -p weir-cli -p weir-lab
 ARM := -p weir-peer
+# The tests of the packages in AVR that need QEMU and the compiler for Arm begin so.
+ARM_TESTS := cortex_m_ qemu_
 LINUX := -p weir-load -p weir-linux
 
 .PHONY: help demo test $(TEST_PARTS) test-guest bench format clean bootstrap-%
@@ -47,14 +49,14 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
 # Both commands together, as the scripts build them.
-	$(CARGO_TEST) $(AVR) -- --skip cortex_m_ # test-arm has them
+	$(CARGO_TEST) $(AVR) -- $(addprefix --skip ,$(ARM_TESTS)) # test-arm has them
 	$(ALONE) scripts/test-examples.sh
 	$(ALONE) scripts/test-experiments.sh
 
 test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest; its port
 	$(CARGO_TEST) $(ARM)
-	$(CARGO_TEST) -p weir-board --test 'cortex_m_*'
-	$(CARGO_TEST) -p weir-lab --test mps2
+# The same packages as in test-avr: others would have other features, and be built anew.
+	$(CARGO_TEST) $(AVR) -- $(ARM_TESTS)
 	$(ALONE) scripts/test-node.sh
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts

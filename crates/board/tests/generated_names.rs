@@ -102,7 +102,7 @@ fn names_made_of_a_name_are_refused_or_compile_on_the_atmega128() {
 }
 
 #[test]
-fn names_made_of_a_name_are_refused_or_compile_on_the_cortex_m3() {
+fn cortex_m_names_made_of_a_name_are_refused_or_compile() {
     if !can_run() {
         return;
     }

@@ -11,9 +11,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, Toolchain};
 
-#[path = "../../../linux/tests/skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
+#[path = "../arm/mod.rs"]
+mod arm;
 
 /// A compiled guest.
 struct Guest {
@@ -29,13 +28,8 @@ impl Guest {
     }
 
     fn of(source: &str, defines: &[&str], flags: &[&str]) -> Option<Self> {
-        for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
-            if Command::new(tool).arg("--version").output().is_err() {
-                skipped(&format!(
-                    "{tool} is missing; scripts/bootstrap.sh arm installs it"
-                ));
-                return None;
-            }
+        if !arm::has_tools() {
+            return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let elf = folder.path().join("guest.elf");
