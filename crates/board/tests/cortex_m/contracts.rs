@@ -2,13 +2,12 @@
 //! ports/cortex-m on the board mps2-an385: what `ports/cortex-m/tests/limited.c` tells of every
 //! event is held against the machine of core/, and what it served against the curves of
 //! core/CONTRACTS.md. Every test needs QEMU and the compiler for Arm.
-mod cortex;
 
-use cortex::events::{
+use crate::cortex::events::{
     Event, FIRST_LINE, INTERVALS, Kind, LATENCY, defines, flooded, judge, judge_curve,
     judge_expiries, judge_taken, latest, parse, replay, told,
 };
-use cortex::{Elf, Limit, PER_TICK, adversaries, can_run, compile, flood, storm};
+use crate::cortex::{Elf, Limit, PER_TICK, adversaries, can_run, compile, flood, storm};
 use rayon::prelude::*;
 use weir_board::board::EmulatedBoard;
 use weir_board::run::RunResult;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Limits of ports/cortex-m that change while they run, and the record of a source: held event by
 //! event against the machine of core/, under floods on the board mps2-an385.
-mod cortex;
 
-use cortex::events::{
+use crate::cortex::events::{
     Event, INTERVALS, Kind, defines, flooded, judge_curve, judge_expiries, judge_taken, latest,
     parse, replay, told, words,
 };
-use cortex::{Elf, Limit, adversaries, can_run, compile, flood, storm};
+use crate::cortex::{Elf, Limit, adversaries, can_run, compile, flood, storm};
 use rayon::prelude::*;
 use weir_board::run::LineStimulus;
 use weir_core_sys::{Action, LimitPolicy, Record, W32};

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The failures of which regehr2005 warns, and one that the paper overlooks: they happen on the
 //! board with the paper's algorithms, and not with Weir.
-mod port;
 
-use port::history::{channel, history};
-use port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
+use crate::port::history::{channel, history};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
 use weir_board::run::{RunSpec, run};
 use weir_core_sys::{LimitPolicy, LimitTiming};
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The program that measures on a chip what its limits cost (ports/cortex-m/measure): what it
 //! prints is held against the exact counts of the board mps2-an385.
-mod cortex;
 
 use std::path::Path;
 use std::process::Command;
 
-use cortex::{Elf, Limit, can_run, root, spec};
+use crate::cortex::{Elf, Limit, can_run, root, spec};
 use rayon::prelude::*;
 use weir_board::run::run;
 

@@ -2,12 +2,11 @@
 //! Limits of ports/cortex-m that mask at the device's own enable bit, on a level: the frames of the
 //! LAN9118 of mps2-an385, alone on their line or beside another device, held event by event against
 //! the machine of core/.
-mod cortex;
 
-use cortex::events::{
+use crate::cortex::events::{
     Event, INTERVALS, Kind, defines, flooded, judge_curve, judge_expiries, latest, replay,
 };
-use cortex::{Limit, adversaries, can_run, compile, flood, storm};
+use crate::cortex::{Limit, adversaries, can_run, compile, flood, storm};
 use rayon::prelude::*;
 use weir_board::run::{LineStimulus, RunResult};
 use weir_core_sys::{Action, Bare, LimitTiming, Trigger, W32};

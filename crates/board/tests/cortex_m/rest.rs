@@ -2,10 +2,9 @@
 //! LIMIT-TIME-2 on the board mps2-an385: a source of ports/cortex-m that is idle for up to three
 //! wraps of its timer serves its whole burst at once, and no more. Every test needs QEMU and the
 //! compiler for Arm.
-mod cortex;
 
-use cortex::events::{Event, Kind, defines, judge, parse, replay, told};
-use cortex::{Limit, can_run, compile, requests};
+use crate::cortex::events::{Event, Kind, defines, judge, parse, replay, told};
+use crate::cortex::{Limit, can_run, compile, requests};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;

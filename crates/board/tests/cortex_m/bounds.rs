@@ -3,12 +3,11 @@
 //! flooded, and nothing takes longer than their analysis says. Probes measure it: interrupts
 //! without a limit that come at known instants, more urgent than the group, of its own priority
 //! (taken before its timer and after it), and less urgent; and a job of the background.
-mod cortex;
 
 use std::fmt::Write;
 
-use cortex::generated::{build, system, vectors};
-use cortex::{Elf, PER_TICK, can_run, flood, spec};
+use crate::cortex::generated::{build, system, vectors};
+use crate::cortex::{Elf, PER_TICK, can_run, flood, spec};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;

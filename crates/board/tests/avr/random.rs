@@ -3,11 +3,10 @@
 //! prescaler of each timer, intervals of every order of magnitude, a main loop that keeps
 //! interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure
 //! names its seed.
-mod port;
 
-use port::curve::curve;
-use port::history::{History, channel, history};
-use port::{CLOCK, Elf, Flavour, Limit, build, flood, storm, trace};
+use crate::port::curve::curve;
+use crate::port::history::{History, channel, history};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, storm, trace};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;

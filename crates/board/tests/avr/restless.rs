@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! A main loop that never lets a source rest: it changes the limit or switches the line on again
 //! and again, or keeps interrupts off for as long as a timer takes to wrap.
-mod port;
 
-use port::{CLOCK, Elf, Flavour, build, flood};
+use crate::port::{CLOCK, Elf, Flavour, build, flood};
 use weir_board::run::{RunSpec, run};
 
 /// The services in a second under a flood, and how many of them came too soon.

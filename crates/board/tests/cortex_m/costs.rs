@@ -7,14 +7,13 @@
 //! within the limit. What runs the handler is told from what does not by its length: the body has
 //! [`SHORT`] instructions in one firmware and [`LONG`] in another, which is the same otherwise.
 //!
-//! `cargo test -p weir-board --test cortex_m_costs -- --nocapture` prints the tables.
-mod cortex;
+//! `cargo test -p weir-board --test cortex_m costs -- --nocapture` prints the tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, requests, spec, storm};
+use crate::cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, requests, spec, storm};
 use object::{Object, ObjectSection, SectionKind};
 use rayon::prelude::*;
 use weir_board::firmware::Toolchain;

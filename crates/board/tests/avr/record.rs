@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The record of a limited source, and the hooks of its overloads, compared with the board's trace.
-mod port;
 
 use std::sync::Arc;
 
-use port::history::{Episode, History, Kind, channel, history};
-use port::{Elf, Flavour, Limit, build, mark};
+use crate::port::history::{Episode, History, Kind, channel, history};
+use crate::port::{Elf, Flavour, Limit, build, mark};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -231,7 +230,7 @@ fn recorded_limits() -> Vec<Limit> {
 }
 
 fn watch_recorded(limit: &Limit, elf: &Elf, seed: u64) -> (RunResult, History) {
-    let mut spec = RunSpec::new(&elf.path, port::CLOCK, CYCLES);
+    let mut spec = RunSpec::new(&elf.path, crate::port::CLOCK, CYCLES);
     spec.floods = vec![storm(limit.interval_cycles(), seed)];
     spec.trace = true;
     let result = run(&spec).unwrap_or_else(|error| panic!("{error}"));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Limits that ports/avr cannot keep do not compile, and the message says what would be right;
 //! files that disagree about a limiter's layout do not link.
-mod port;
 
 use std::path::Path;
 use std::process::Command;
 
-use port::{Flavour, Limit, firmware, try_build};
+use crate::port::{Flavour, Limit, firmware, try_build};
 use rayon::prelude::*;
 use weir_board::firmware::Firmware;
 use weir_core_sys::{LimitPolicy, LimitTiming};

@@ -2,13 +2,14 @@
 //! ports/cortex-m under FreeRTOS 11 on the board mps2-an385: a group whose handlers call it, and
 //! one that it never holds back (ports/cortex-m/tests/rtos). Both are held event by event against
 //! the machine of core/.
-mod cortex;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cortex::events::{Event, INTERVALS, Kind, judge_curve, judge_expiries, parse, replay, told};
-use cortex::{Elf, Limit, can_run, compile_with, flood, root, storm};
+use crate::cortex::events::{
+    Event, INTERVALS, Kind, judge_curve, judge_expiries, parse, replay, told,
+};
+use crate::cortex::{Elf, Limit, can_run, compile_with, flood, root, storm};
 use rayon::prelude::*;
 use weir_board::firmware::FirmwareError;
 use weir_board::run::run;
@@ -108,7 +109,11 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
             let (inputs, urgent) = (of(0), of(8));
             // The users of the first hold due requests back.
             let served = judge(&limit, &inputs, limit.config.interval - 1, &what);
-            judge_expiries(&inputs, cortex::events::latest(&limit, CRITICAL), &what);
+            judge_expiries(
+                &inputs,
+                crate::cortex::events::latest(&limit, CRITICAL),
+                &what,
+            );
             assert!(
                 inputs
                     .iter()
@@ -117,7 +122,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
                     > 20
             );
             // The second is not late, whatever FreeRTOS does.
-            let late = cortex::events::latest(&limit, 0);
+            let late = crate::cortex::events::latest(&limit, 0);
             let served_urgent = judge(&limit, &urgent, late, &what);
             judge_expiries(&urgent, late, &what);
             assert_eq!(count("served"), served, "{what}");
@@ -147,7 +152,7 @@ fn cortex_m_groups_that_may_not_call_freertos_are_found_out() {
     let limit = Limit::all()[0];
     let elf = build(&kernel, &limit, &["WRONG"]).unwrap();
     let floods = [flood("IRQ28=10kHz")];
-    let result = run(&cortex::spec(&elf, &floods, 10_000_000)).unwrap();
+    let result = run(&crate::cortex::spec(&elf, &floods, 10_000_000)).unwrap();
     assert_eq!(result.exit, Some(3), "FreeRTOS asserts");
     let error = build(&kernel, &limit, &["PRIORITY=0x20"])
         .err()

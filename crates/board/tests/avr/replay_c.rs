@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The `c` flavour of ports/avr beside core/, event by event: every policy and timing, specialised
 //! (lean.h) and general, under floods below, at and above the limit.
-mod port;
 
-use port::history::{channel, history};
-use port::replay::{Counts, replay};
-use port::{Flavour, Limit, build, flood, trace};
+use crate::port::history::{channel, history};
+use crate::port::replay::{Counts, replay};
+use crate::port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming};
 
@@ -164,7 +163,7 @@ fn judge_calls(limit: &Limit, defines: &[&str], specialised: bool, changes: &[Co
 fn the_users_switching_is_followed_as_the_machine_does() {
     limits().into_par_iter().for_each(|limit| {
         // The specialised bursty and bucket serve a request that waits for the user a little
-        // differently (port_contracts.rs checks them).
+        // differently (contracts.rs checks them).
         if limit.config.policy == LimitPolicy::Strict {
             judge_calls(&limit, &["TEST_USER=3"], true, &[]);
         }

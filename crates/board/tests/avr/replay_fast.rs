@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket
-//! moves instants that are too near by a tick or two, again and again: port_contracts.rs checks the
+//! moves instants that are too near by a tick or two, again and again: contracts.rs checks the
 //! result.)
 //!
 //! The port reads no clock: its timer is restarted, and the compare flag says that an interval has
 //! passed. The machine is given the ticks since the last restart. Two things differ by design, each
 //! bounded here:
-mod port;
 
-use port::history::{Episode, History, Kind, channel, history};
-use port::{Flavour, Limit, build, flood, trace};
+use crate::port::history::{Episode, History, Kind, channel, history};
+use crate::port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Action, LimitPolicy, LimitTiming, Limiter, W16};
 

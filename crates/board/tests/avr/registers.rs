@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Interrupts with Weir preserve all registers of the interrupted code, except those that the fast
 //! flavour reserves.
-mod port;
 
 use std::process::Command;
 
-use port::{CLOCK, Elf, Flavour, Limit, build, flood};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood};
 use rayon::prelude::*;
 use weir_board::run::{RunSpec, run};
 use weir_core_sys::{LimitPolicy, LimitTiming};

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Headers that `weir generate --chip cortex-m3` writes: they compile without a warning, keep their
 //! limits on the board, and are refused by a build other than the one that was checked.
-mod cortex;
 
 use std::fmt::Write;
 
-use cortex::generated::{build, header_of, system, vectors};
-use cortex::{Elf, Limit, can_run, compile_with, flood, root, spec};
+use crate::cortex::generated::{build, header_of, system, vectors};
+use crate::cortex::{Elf, Limit, can_run, compile_with, flood, root, spec};
 use rayon::prelude::*;
 use weir_board::run::{RunResult, run};
 use weir_core_sys::{LimitPolicy, LimitTiming};

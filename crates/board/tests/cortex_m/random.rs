@@ -3,14 +3,13 @@
 //! under simultaneous random floods, some with a user, with changes or with a tick in place of the
 //! timer. Each source is held event by event against a machine of core/ of its own (LIMIT-SHARED-1
 //! and -2).
-mod cortex;
 
 use std::collections::BTreeSet;
 
-use cortex::events::{
+use crate::cortex::events::{
     Event, INTERVALS, Kind, LATENCY, judge_curve, judge_expiries, judge_taken, parse, replay, told,
 };
-use cortex::{DIVISORS, Limit, PER_TICK, can_run, compile, storm};
+use crate::cortex::{DIVISORS, Limit, PER_TICK, can_run, compile, storm};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;

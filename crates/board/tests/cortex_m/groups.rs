@@ -2,10 +2,9 @@
 //! What sources that share a timer add to its interrupt: instructions, which must not be more than
 //! boards/mps2-an385/costs.toml says in `[instructions.c.group]`, on which `weir check` counts.
 //!
-//! `cargo test -p weir-board --test cortex_m_groups -- --nocapture` prints the table.
-mod cortex;
+//! `cargo test -p weir-board --test cortex_m groups -- --nocapture` prints the table.
 
-use cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
+use crate::cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
 use rayon::prelude::*;
 use weir_board::firmware::Toolchain;
 use weir_board::run::run;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tests of ports/avr on the board atmega128: one program, so that they run beside each other.
+#[path = "../port/mod.rs"]
+mod port;
+
+mod build;
+mod change;
+mod contracts;
+mod modes;
+mod paper;
+mod random;
+mod record;
+mod registers;
+mod replay_c;
+mod replay_fast;
+mod restless;

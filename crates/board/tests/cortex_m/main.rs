@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tests of ports/cortex-m on the board mps2-an385: one program, so that they run beside each
+//! other.
+#[path = "../cortex/mod.rs"]
+mod cortex;
+
+mod bounds;
+mod change;
+mod contracts;
+mod costs;
+mod generate;
+mod groups;
+mod level;
+mod measure;
+mod random;
+mod rest;
+mod rtos;
