@@ -72,13 +72,22 @@ static bool is_more(void)
     return true;
 }
 
-/* The limit has let the interrupt in: it does so much work, or takes the frames that there are. */
+/*
+ * The limit has let the interrupt in: it does so much work, or takes the frames that there are, with
+ * those that come meanwhile. At the rate of the wire the card has room for hardly more than those of
+ * a millisecond: left for the next tick, they would be lost.
+ */
 static void take_frames(BaseType_t *woken)
 {
     weir_work_t work = {0};
     weir_work_begin(&work, (uint16_t) options.work);
-    for (uint32_t waiting = card_count(); waiting > 0 && weir_work_take(&work); waiting--) {
+    uint32_t waiting = card_count();
+    while (waiting > 0 && weir_work_take(&work)) {
         take_frame(&work, woken);
+        waiting--;
+        if (waiting == 0) {
+            waiting = card_count();
+        }
     }
 }
 
