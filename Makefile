@@ -14,7 +14,7 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 # by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
-TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-linux
+TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-linux test-node
 # What the parts build of this workspace.
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
 AVR := -p weir-board -p weir-cli -p weir-lab
@@ -57,13 +57,15 @@ test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it,
 	$(CARGO_TEST) $(ARM)
 # The same packages as in test-avr: others would have other features, and be built anew.
 	$(CARGO_TEST) $(AVR) -- $(ARM_TESTS)
-	$(ALONE) scripts/test-node.sh
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
 	$(ALONE) scripts/test-linux.sh $(LINUX)
+
+test-node: bootstrap-arm ## the experiments on the emulated node of FreeRTOS and lwIP, in their short forms
+	$(ALONE) scripts/test-node.sh
 
 test-guest: bootstrap-linux ## all experiments on stock kernels in an emulated machine, in their short forms: an hour
 	$(ALONE) scripts/test-guest.sh

@@ -67,23 +67,26 @@ skips() {
 
 is_listed() { grep -v '^#' scripts/skipped | cut -d: -f1 | grep -qxF -e "$1"; }
 
+# Makes a part, and keeps its exit code and its seconds.
+make_part() {
+    local begun=$SECONDS code=0
+    make --no-print-directory "$1" 2>&1 || code=$?
+    echo "$code $((SECONDS - begun))" >"$logs/$1.end"
+}
+
 passed=0
 failed=0
 skipped=0
 rows=()
-for part; do
-    log=$logs/$part.log
-    begun=$SECONDS
-    echo "=== $part"
-    code=0
-    make --no-print-directory "$part" 2>&1 | tee "$log" || code=$?
-    seconds=$((SECONDS - begun))
+# Says what became of a part.
+judge() {
+    local part=$1 log=$logs/$1.log code seconds
+    read -r code seconds <"$logs/$part.end"
+    local part_passed part_failed unlisted=0 part_skipped=0 verdict=passed line
     part_passed=$(count "$log" passed)
     part_failed=$(count "$log" failed)
     # A part that failed without counting a failure, such as a build.
-    [ $code = 0 ] || [ "$part_failed" -gt 0 ] || part_failed=1
-    unlisted=0
-    part_skipped=0
+    [ "$code" = 0 ] || [ "$part_failed" -gt 0 ] || part_failed=1
     while IFS= read -r line; do
         part_skipped=$((part_skipped + 1))
         if ! is_listed "${line%%;*}"; then
@@ -96,13 +99,45 @@ for part; do
         part_failed=1
     fi
     part_failed=$((part_failed + unlisted))
-    verdict=passed
-    [ $code = 0 ] && [ $part_failed = 0 ] || verdict=FAILED
+    [ "$code" = 0 ] && [ $part_failed = 0 ] || verdict=FAILED
     part_skipped=$((part_skipped - unlisted))
-    rows+=("$(printf '%-12s %-7s %6d s %7d %7d %8d' "$part" $verdict $seconds "$part_passed" "$part_failed" $part_skipped)")
+    rows+=("$(printf '%-12s %-7s %6d s %7d %7d %8d' "$part" $verdict "$seconds" "$part_passed" "$part_failed" $part_skipped)")
     passed=$((passed + part_passed))
     failed=$((failed + part_failed))
     skipped=$((skipped + part_skipped))
+}
+
+# The tests of Linux wait in real time, and the experiments on the node compute in virtual time: at
+# the lowest priority they do not disturb each other.
+waits=test-linux
+computes=test-node
+beside=
+case " $* " in *" $waits "*) case " $* " in *" $computes "*) beside=1 ;; esac ;; esac
+# The part beside another has a process group of its own, which ends with this script.
+other=
+trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null' EXIT
+
+for part; do
+    [ -z "$beside" ] || [ "$part" != $computes ] || continue
+    echo "=== $part"
+    if [ -n "$beside" ] && [ "$part" = $waits ]; then
+        # Both would install packages at once.
+        make --no-print-directory bootstrap-arm bootstrap-linux
+        set -m
+        (renice -n 19 $BASHPID >/dev/null && make_part $computes) >"$logs/$computes.log" &
+        other=$!
+        set +m
+        echo "test: $computes runs beside it; its output comes afterwards"
+    fi
+    make_part "$part" | tee "$logs/$part.log"
+    judge "$part"
+    if [ -n "$other" ]; then
+        wait "$other" || true
+        other=
+        echo "=== $computes"
+        cat "$logs/$computes.log"
+        judge $computes
+    fi
 done
 
 echo
