@@ -73,9 +73,9 @@ static bool is_more(void)
 }
 
 /*
- * The limit has let the interrupt in: it does so much work, or takes the frames that there are, with
- * those that come meanwhile. At the rate of the wire the card has room for hardly more than those of
- * a millisecond: left for the next tick, they would be lost.
+ * The limit has let the interrupt in: it does so much work, or takes the frames that there are,
+ * with those that come meanwhile. At the rate of the wire the card has room for hardly more than
+ * those of a millisecond: left for the next tick, they would be lost.
  */
 static void take_frames(BaseType_t *woken)
 {
