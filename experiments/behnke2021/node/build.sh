@@ -17,7 +17,17 @@ fail() {
     exit 2
 }
 
-for tool in arm-none-eabi-gcc cargo python3 flock sha256sum; do
+command -v arm-none-eabi-gcc >/dev/null || fail 'arm-none-eabi-gcc is missing; scripts/bootstrap.sh arm installs it'
+hash=$({ cat build.sh Cargo.lock memory.ld ./*.[ch] include/arch/*.h weir/*.[ch] "$root"/ports/freertos/{include/weir,src}/*.[ch] "$root"/core/{include/weir,src}/*.[ch] && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
+folder=$root/build/node/$hash
+node=$folder/node.elf
+# Most calls find the node built, one for each run of an experiment.
+[ ! -e "$node" ] || {
+    echo "$node"
+    exit
+}
+
+for tool in cargo python3 flock sha256sum; do
     command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh arm installs it"
 done
 echo '#include <string.h>' | arm-none-eabi-gcc -x c -E - >/dev/null 2>&1 ||
@@ -43,9 +53,6 @@ theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c
     "$lwip"/src/api/*.c "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c
     "$lwip"/src/apps/http/{httpd,fs}.c "$lwip"/contrib/ports/freertos/sys_arch.c)
 
-hash=$({ cat build.sh Cargo.lock memory.ld ./*.[ch] include/arch/*.h weir/*.[ch] "$root"/ports/freertos/{include/weir,src}/*.[ch] "$root"/core/{include/weir,src}/*.[ch] && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
-folder=$root/build/node/$hash
-node=$folder/node.elf
 mkdir -p "$root/build/node"
 exec 9>"$root/build/node/lock"
 flock 9
