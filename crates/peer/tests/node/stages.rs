@@ -133,6 +133,21 @@ fn gathered_frames_wait_for_a_tick_at_most_and_none_is_forgotten() {
     }
 }
 
+/// What an interrupt leaves waits for the next tick, and the card has room for few more frames than
+/// come until then: seven are lost in the first millisecond. An interrupt that takes only what is
+/// there at its begin loses 127.
+#[test]
+fn at_the_rate_of_the_wire_the_card_has_room_for_what_an_interrupt_leaves() {
+    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+        return;
+    };
+    let flood = r#""pattern": "poisson:148.8kHz", "frames": {"udp": 5001}"#;
+    let options = "limit-hz=1900 limit-burst=1 work=165 task=lateness urgency=below server=off";
+    let ran = run(&node, flood, PAGE, options);
+    assert!(ran.sent > 29_000, "{}", ran.sent);
+    assert!(ran.lost < 20, "{} of {}", ran.lost, ran.sent);
+}
+
 /// A socket holds six datagrams.
 #[test]
 fn a_receiver_as_urgent_as_its_worker_takes_its_datagrams_in_turn() {
