@@ -24,5 +24,5 @@ for file in experiments/*/*.toml; do
         echo "FAILED: $name" >&2
     fi
 done
-echo "experiments on the node: $passed passed, $failed failed"
+echo "node: $passed passed, $failed failed"
 [ $failed = 0 ]
