@@ -7,9 +7,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::Report;
 
-#[path = "../../linux/tests/skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
+mod arm;
 
 /// A guest, and a folder for what its runs write.
 struct Guest {
@@ -19,13 +17,8 @@ struct Guest {
 impl Guest {
     /// Compiles the guest; none if the machine has no tools for it, which is told.
     fn new() -> Option<Self> {
-        for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
-            if Command::new(tool).arg("--version").output().is_err() {
-                skipped(&format!(
-                    "{tool} is missing; scripts/bootstrap.sh arm installs it"
-                ));
-                return None;
-            }
+        if !arm::has_tools() {
+            return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let output = Command::new("arm-none-eabi-gcc")

@@ -3,7 +3,6 @@
 #![allow(dead_code)] // each test crate uses its part
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use rand::{Rng, SeedableRng};
@@ -15,28 +14,16 @@ use weir_board::mps2::Qemu;
 use weir_board::run::{LineStimulus, RunSpec, Stimulus, Target};
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
 
+#[path = "../../../peer/tests/arm/mod.rs"]
+mod arm;
 pub mod events;
 pub mod generated;
-#[path = "../../../linux/tests/skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
+pub use arm::has_tools as can_run;
 
 /// Instructions in a tick of the board's timers, which count at 25 MHz.
 pub const PER_TICK: u64 = 5;
 /// Every prescaler of the timer, with an interval of about 100 us in its ticks.
 pub const DIVISORS: [(u64, u64); 3] = [(1, 2500), (16, 160), (256, 10)];
-/// Has this machine QEMU and the compiler? If not, that is told.
-pub fn can_run() -> bool {
-    for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
-        if Command::new(tool).arg("--version").output().is_err() {
-            skipped(&format!(
-                "{tool} is missing; scripts/bootstrap.sh arm installs it"
-            ));
-            return false;
-        }
-    }
-    true
-}
 
 /// A limit and the prescaler of its timer.
 #[derive(Debug, Clone, Copy)]

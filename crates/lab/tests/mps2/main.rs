@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_board::firmware::{Firmware, Toolchain};
 
-#[path = "../arm/mod.rs"]
+#[path = "../../../peer/tests/arm/mod.rs"]
 mod arm;
 
 /// A compiled guest.

@@ -13,9 +13,9 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::{ClientReport, Report};
 
-#[path = "../../../linux/tests/skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
+#[path = "../arm/mod.rs"]
+mod arm;
+use arm::skipped::skipped;
 
 /// The node, and a folder for what its runs write.
 struct Node {
@@ -47,13 +47,8 @@ impl Node {
 
     /// What a command builds that prints the path of its ELF, and may leave it in the folder.
     fn with_tools(build: impl FnOnce(&Path) -> Command) -> Option<Self> {
-        for tool in ["qemu-system-arm", "arm-none-eabi-gcc"] {
-            if Command::new(tool).arg("--version").output().is_err() {
-                skipped(&format!(
-                    "{tool} is missing; scripts/bootstrap.sh arm installs it"
-                ));
-                return None;
-            }
+        if !arm::has_tools() {
+            return None;
         }
         let folder = tempfile::tempdir().unwrap();
         let output = build(folder.path()).output().unwrap();

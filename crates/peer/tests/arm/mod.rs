@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-//! What a test needs whose name begins with `qemu`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a test on the emulated Cortex-M3 needs.
 use std::process::Command;
 
 #[path = "../../../linux/tests/skipped/mod.rs"]
-mod skipped;
+pub mod skipped;
 use skipped::skipped;
 
 /// Has the machine QEMU and the compiler for Arm? What is missing is told.
