@@ -19,7 +19,7 @@ TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-li
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
 AVR := -p weir-board -p weir-cli -p weir-lab
 ARM := -p weir-peer
-# The tests of the packages in AVR that need QEMU and the compiler for Arm begin so.
+# The names of those tests in AVR that need QEMU and the compiler for Arm begin so.
 ARM_TESTS := cortex_m_ qemu_
 LINUX := -p weir-load -p weir-linux
 

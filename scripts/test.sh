@@ -107,12 +107,15 @@ judge() {
     skipped=$((skipped + part_skipped))
 }
 
-# The tests of Linux wait in real time, and the experiments on the node compute in virtual time: at
-# the lowest priority they do not disturb each other.
+# The tests of Linux wait in real time, and the experiments on the node compute in virtual time. If
+# both are asked for they run at once, the experiments at the lowest priority, and neither disturbs
+# the other.
 waits=test-linux
 computes=test-node
-beside=
-case " $* " in *" $waits "*) case " $* " in *" $computes "*) beside=1 ;; esac ;; esac
+beside=1
+for part in $waits $computes; do
+    case " $* " in *" $part "*) ;; *) beside= ;; esac
+done
 # The part beside another has a process group of its own, which ends with this script.
 other=
 trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null' EXIT

@@ -2,7 +2,7 @@
 //! The requests that pass while the limit changes, on the board and under flood.
 
 use crate::port::curve::curve;
-use crate::port::history::{History, Kind, channel, history};
+use crate::port::history::{Episode, History, Kind, channel, history};
 use crate::port::{Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
@@ -70,7 +70,7 @@ fn around_a_change_no_window_holds_more_than_the_larger_curve() {
 
 /// The cycle of each call that changes the limit, and which of the two limits it sets.
 fn calls(history: &History) -> Vec<(u64, u8)> {
-    let call = |one: &crate::port::history::Episode| match one.kind {
+    let call = |one: &Episode| match one.kind {
         Kind::Call(number) if number >= mark::CHANGE => Some((one.begin, number - mark::CHANGE)),
         _ => None,
     };

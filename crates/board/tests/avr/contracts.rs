@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::port::history::{History, Kind, channel, history};
-use crate::port::{Elf, Flavour, Limit, build, flood, mark, storm, trace};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, mark, storm, trace};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -331,7 +331,7 @@ fn in_overload_nearly_the_whole_limit_is_served() {
         for factor in [3.0, 5.13] {
             let flood = flood(&format!("INT0={:.3}Hz", limit.rate() * factor));
             let served = watch(&elf, &limit, &[flood], CYCLES).served.len() as f64;
-            let allowed = limit.rate() * CYCLES as f64 / crate::port::CLOCK as f64;
+            let allowed = limit.rate() * CYCLES as f64 / CLOCK as f64;
             assert!(
                 served >= share * (allowed - 1.0),
                 "{served} of {allowed}: {limit:?} {flavour:?}"

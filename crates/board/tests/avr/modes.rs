@@ -3,7 +3,7 @@
 
 use crate::port::curve::curve;
 use crate::port::history::{History, Kind, channel, history};
-use crate::port::{Elf, Flavour, Limit, build, flood, mark, trace};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_board::run::LineStimulus;
 use weir_core_sys::{LimitPolicy, LimitTiming};
@@ -148,10 +148,7 @@ fn without_a_timer_nothing_is_lost_below_the_limit() {
                 "INT0=bursts:{burst}:gap=407cycles:period={}cycles",
                 apart + 377
             ),
-            format!(
-                "INT0={:.3}Hz",
-                crate::port::CLOCK as f64 / (apart / burst + 1) as f64
-            ),
+            format!("INT0={:.3}Hz", CLOCK as f64 / (apart / burst + 1) as f64),
             // If the 16-bit clock counts cycles, it wraps in between.
             format!("INT0=bursts:{burst}:gap=500cycles:period=71003cycles"),
         ] {
@@ -298,10 +295,7 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
             for below in [
                 format!("bursts:{burst}:gap=1100cycles:period={span}cycles"),
                 format!("bursts:{burst}:gap=1100cycles:period={}cycles", span + 777),
-                format!(
-                    "{:.4}Hz",
-                    crate::port::CLOCK as f64 / (span / burst + 1) as f64
-                ),
+                format!("{:.4}Hz", CLOCK as f64 / (span / burst + 1) as f64),
             ] {
                 let floods = [
                     flood(&format!("INT{flooded}=50kHz")),

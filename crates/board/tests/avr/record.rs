@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::port::history::{Episode, History, Kind, channel, history};
-use crate::port::{Elf, Flavour, Limit, build, mark};
+use crate::port::{CLOCK, Elf, Flavour, Limit, build, mark};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -230,7 +230,7 @@ fn recorded_limits() -> Vec<Limit> {
 }
 
 fn watch_recorded(limit: &Limit, elf: &Elf, seed: u64) -> (RunResult, History) {
-    let mut spec = RunSpec::new(&elf.path, crate::port::CLOCK, CYCLES);
+    let mut spec = RunSpec::new(&elf.path, CLOCK, CYCLES);
     spec.floods = vec![storm(limit.interval_cycles(), seed)];
     spec.trace = true;
     let result = run(&spec).unwrap_or_else(|error| panic!("{error}"));

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cortex::events::{
-    Event, INTERVALS, Kind, judge_curve, judge_expiries, parse, replay, told,
+    Event, INTERVALS, Kind, judge_curve, judge_expiries, latest, parse, replay, told,
 };
-use crate::cortex::{Elf, Limit, can_run, compile_with, flood, root, storm};
+use crate::cortex::{Elf, Limit, can_run, compile_with, flood, root, spec, storm};
 use rayon::prelude::*;
 use weir_board::firmware::FirmwareError;
 use weir_board::run::run;
@@ -109,11 +109,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
             let (inputs, urgent) = (of(0), of(8));
             // The users of the first hold due requests back.
             let served = judge(&limit, &inputs, limit.config.interval - 1, &what);
-            judge_expiries(
-                &inputs,
-                crate::cortex::events::latest(&limit, CRITICAL),
-                &what,
-            );
+            judge_expiries(&inputs, latest(&limit, CRITICAL), &what);
             assert!(
                 inputs
                     .iter()
@@ -122,7 +118,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
                     > 20
             );
             // The second is not late, whatever FreeRTOS does.
-            let late = crate::cortex::events::latest(&limit, 0);
+            let late = latest(&limit, 0);
             let served_urgent = judge(&limit, &urgent, late, &what);
             judge_expiries(&urgent, late, &what);
             assert_eq!(count("served"), served, "{what}");
@@ -152,7 +148,7 @@ fn cortex_m_groups_that_may_not_call_freertos_are_found_out() {
     let limit = Limit::all()[0];
     let elf = build(&kernel, &limit, &["WRONG"]).unwrap();
     let floods = [flood("IRQ28=10kHz")];
-    let result = run(&crate::cortex::spec(&elf, &floods, 10_000_000)).unwrap();
+    let result = run(&spec(&elf, &floods, 10_000_000)).unwrap();
     assert_eq!(result.exit, Some(3), "FreeRTOS asserts");
     let error = build(&kernel, &limit, &["PRIORITY=0x20"])
         .err()
