@@ -48,7 +48,7 @@ packages_of() {
     # The tests make network namespaces; the experiments run Debian's kernels in a guest of QEMU,
     # whose programs are busybox' and ours, and weir-lab runs these experiments. The systemd unit is
     # compared with the system calls of runs.
-    linux) packages_of build && packages_of board && packages_of bpf && echo iproute2 qemu-system-x86 busybox-static xz-utils strace systemd ;;
+    linux) packages_of build && packages_of board && packages_of bpf && echo iproute2 qemu-system-x86 busybox-static xz-utils zstd strace systemd ;;
     # Verilator's C++ is compiled here; Icarus simulates unknown values. The tools for silicon are
     # Python packages (requirements.lock). weir-lab runs the board.
     rtl) packages_of build && packages_of board && echo g++ perl python3-venv iverilog gcc-riscv64-unknown-elf ;;

@@ -56,7 +56,7 @@ clock=(-icount 'shift=0,sleep=off')
 options=(
     -nodefaults -no-user-config -no-reboot -display none -machine pc,hpet=off -cpu max,-erms,-fsrm -m 512 -smp "$cpus"
     "${clock[@]}" -rtc clock=vm,base=2026-01-01 -seed 1
-    -kernel "$guest/vmlinuz" -initrd "$out/initramfs"
+    -kernel "$guest/vmlinux" -initrd "$out/initramfs"
     -append 'console=ttyS0 quiet nokaslr init_on_alloc=0 mitigations=off panic=-1 tsc=reliable random.trust_cpu=on'
     -netdev hubport,id=net,hubid=0 -device virtio-net-pci,netdev=net,mac=52:54:00:12:34:56,ioeventfd=off,rx_queue_size="$ring",romfile=
     -serial "file:$out/console" -serial "file:$out/result"
