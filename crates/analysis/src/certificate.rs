@@ -165,7 +165,15 @@ struct Flow<'a> {
     demux: u64,
     bottom_half: u64,
     queue: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<Budget>,
     deadline: Option<u64>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Budget {
+    frames: u64,
+    tick: u64,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -249,7 +257,7 @@ pub fn description(system: &System) -> Description<'_> {
             })
             .collect(),
         receivers: system.receivers.iter().map(receiver).collect(),
-        flows: system.flows.iter().map(|of| flow(of, clock)).collect(),
+        flows: system.flows.iter().map(|of| flow(system, of)).collect(),
     }
 }
 
@@ -315,16 +323,20 @@ fn receiver(receiver: &model::Receiver) -> Receiver<'_> {
     }
 }
 
-fn flow(flow: &model::Flow, clock_hz: u64) -> Flow<'_> {
+fn flow<'a>(system: &System, flow: &'a model::Flow) -> Flow<'a> {
     Flow {
         name: &flow.name,
         source: flow.source,
         receiver: flow.receiver,
-        interarrival: flow_interarrival(flow, clock_hz),
+        interarrival: flow_interarrival(flow, system.cpu.clock_hz),
         top_half: flow.top_half.cycles,
         demux: flow.demux.cycles,
         bottom_half: flow.bottom_half.cycles,
         queue: flow.queue,
+        budget: (system.tick_budget(flow)).map(|of| Budget {
+            frames: of.frames,
+            tick: of.tick,
+        }),
         deadline: flow.deadline,
     }
 }

@@ -3,7 +3,7 @@
 //! its rank.
 mod interference;
 
-use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel};
+use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel, TickBudget};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::limiter::{self, Body, Tasks, Window};
@@ -414,26 +414,55 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The most packets of a flow whose top halves run in any window: what its source serves and,
-    /// if no packet has to wait for the limit, at most what the flow itself brings.
+    /// The most packets of a flow that ask for their bottom halves in any window: those that are
+    /// taken, and at most what the receiver's budget lets through.
     #[must_use]
     pub fn packets(&self, flow: usize) -> Option<Curve> {
         let flow = self.system.flows.get(flow)?;
+        Some(self.within_budget(flow, self.taken(flow)?))
+    }
+
+    /// The most packets for the receiver of `flow` that are taken between two ticks, at which its
+    /// budget begins anew. The second may be late. None: there is no budget, or no bound.
+    #[must_use]
+    pub fn packets_between_ticks(&self, flow: &Flow) -> Option<u64> {
+        let budget = self.system.tick_budget(flow)?;
+        let same = |other: &&Flow| {
+            other.receiver == flow.receiver && self.system.tick_budget(other).is_some()
+        };
+        let mut flows = self.system.flows.iter().filter(same);
+        flows.try_fold(0, |sum: u64, other| {
+            let window = budget.tick.saturating_mul(2);
+            Some(sum.saturating_add(self.taken(other)?.events(window)))
+        })
+    }
+
+    /// The most packets of a flow whose top halves run in any window: what its source serves and,
+    /// if no packet has to wait for the limit, at most what the flow itself brings.
+    fn taken(&self, flow: &Flow) -> Option<Curve> {
         let source = self.system.sources.get(flow.source)?;
         let tasks = self.plain.get(flow.source)?;
         let latency = self.latencies.get(flow.source).copied()?;
-        self.packets_if(flow, source, tasks, latency)
+        self.taken_if(flow, source, tasks, latency)
     }
 
-    /// Like [`Self::packets`], for the source `source` with these tasks and a timer that is
+    /// What the budget of a flow's receiver lets through of `taken`. A tick comes less than a tick
+    /// late. So one budget may be left when a window begins, and two ticks follow at once.
+    fn within_budget(&self, flow: &Flow, taken: Curve) -> Curve {
+        match self.system.tick_budget(flow) {
+            Some(TickBudget { frames, tick }) => taken.and(Staircase {
+                base: frames.saturating_mul(2),
+                step: frames,
+                period: tick,
+                jitter: tick,
+            }),
+            None => taken,
+        }
+    }
+
+    /// Like [`Self::taken`], for the source `source` with these tasks and a timer that is
     /// `latency` cycles late.
-    fn packets_if(
-        &self,
-        flow: &Flow,
-        source: &Source,
-        tasks: &Tasks,
-        latency: u64,
-    ) -> Option<Curve> {
+    fn taken_if(&self, flow: &Flow, source: &Source, tasks: &Tasks, latency: u64) -> Option<Curve> {
         let clock = self.system.cpu.clock_hz;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
@@ -462,8 +491,8 @@ impl<'a> Units<'a> {
                 let cost = per_packet(system, index, flow)
                     .fold(0, |sum: u64, work| sum.saturating_add(work.cost));
                 let of = |curve| Demand { cost, curve };
-                let then = self.packets_if(flow, changed, tasks, latency)?;
-                Some((of(self.packets(index)?), of(then)))
+                let then = self.taken_if(flow, changed, tasks, latency)?;
+                Some((of(self.packets(index)?), of(self.within_budget(flow, then))))
             })
             .collect()
     }

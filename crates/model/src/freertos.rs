@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file says to `weir generate --rtos freertos`.
+//! What a system file says of FreeRTOS, and the work that follows from it for the analysis.
+mod lanes;
+
+use crate::system::{Cost, Flow, System};
 
 /// The FreeRTOS that receivers run on, and what becomes of frames that are for none of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,6 +11,8 @@ pub struct Freertos {
     pub priorities: u32,
     /// `configTICK_RATE_HZ`, at least 1.
     pub tick_hz: u64,
+    /// Cycles of a tick, rounded down, at least 1.
+    pub tick_cycles: u64,
     /// Bytes of each worker's stack, in whole words of 4 bytes.
     pub stack_bytes: u32,
     /// Frames without a port.
@@ -27,6 +32,9 @@ pub struct FrameLane {
     pub urgency: u8,
     /// How many can be in the system at once, at least 1.
     pub queue: u16,
+    /// What handing one of them to the stack costs. Without cycles the file states nothing, and all
+    /// deadlines are more urgent than the lane.
+    pub bottom_half: Cost,
 }
 
 /// The most frames that a receiver gets.
@@ -36,4 +44,29 @@ pub struct FrameBudget {
     pub receiver: usize,
     /// Frames in a tick, at least 1.
     pub per_tick: u32,
+}
+
+/// What a budget lets through, in cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickBudget {
+    /// Frames, at least 1.
+    pub frames: u64,
+    /// Cycles of a tick, at each of which it begins anew, at least 1.
+    pub tick: u64,
+}
+
+impl System {
+    /// The budget that the frames of `flow` share with those of its receiver's other flows; none:
+    /// as many as come are handed on. A frame is its receiver's by its port.
+    #[must_use]
+    pub fn tick_budget(&self, flow: &Flow) -> Option<TickBudget> {
+        let freertos = self.freertos.as_ref()?;
+        flow.selector.port?;
+        let mut budgets = freertos.budgets.iter();
+        let of = budgets.find(|budget| budget.receiver == flow.receiver)?;
+        Some(TickBudget {
+            frames: u64::from(of.per_tick),
+            tick: freertos.tick_cycles,
+        })
+    }
 }

@@ -46,7 +46,8 @@ pub(crate) fn system(
     let flows = receivers::flows(root, links, &processor, problems);
     let silicon = silicon::resolve(root, problems);
     let linux = linux::resolve(root, processor.clock, problems);
-    let freertos = freertos::resolve(root, problems);
+    let deadlines = freertos::deadlines(receivers.as_deref(), flows.as_deref());
+    let freertos = freertos::resolve(root, processor.clock, &deadlines, problems);
     let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
     Some(System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),

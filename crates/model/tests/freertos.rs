@@ -4,7 +4,7 @@
 mod common;
 
 use common::{own, parsed, says};
-use weir_model::{FrameBudget, FrameLane, Freertos};
+use weir_model::{Cost, FrameBudget, FrameLane, Freertos, TickBudget};
 
 const COMMON: &str = "common = { urgency = 2, queue = 8 }";
 
@@ -24,10 +24,15 @@ fn section(keys: &str) -> String {
 fn what_is_said_is_passed_on_and_the_rest_has_its_defaults() {
     assert_eq!(parsed(&text("", "urgency = 5")).freertos, None);
     let least = parsed(&section(&format!("priorities = 6\n{COMMON}")));
-    let lane = |urgency, queue| FrameLane { urgency, queue };
+    let lane = |urgency, queue| FrameLane {
+        urgency,
+        queue,
+        bottom_half: Cost::NONE,
+    };
     let wanted = Freertos {
         priorities: 6,
         tick_hz: 1000,
+        tick_cycles: 8000,
         stack_bytes: 3072,
         common: lane(2, 8),
         orphans: None,
@@ -45,6 +50,7 @@ fn what_is_said_is_passed_on_and_the_rest_has_its_defaults() {
         all.freertos,
         Some(Freertos {
             tick_hz: 250,
+            tick_cycles: 32_000,
             stack_bytes: 4096,
             orphans: Some(lane(0, 1)),
             fragments: Some(lane(5, 65535)),
@@ -108,4 +114,88 @@ fn what_cannot_be_is_refused() {
         "nothing keeps this budget",
         "add `[freertos]`",
     );
+}
+
+/// A card whose frames for port 7 are a task's with this deadline.
+fn node(lanes: &str, receiver: &str) -> String {
+    own(
+        common::LIMITER_OFF,
+        &format!(
+            "[[source]]\nname = \"a\"\nvector = \"IRQ13\"\norder = 1\nhandler = \"1us\"\n[freertos]\npriorities = 25\n{lanes}\n[[receiver]]\nname = \"log\"\nurgency = 5\n{receiver}\n[[flow]]\nname = \"line\"\nsource = \"a\"\nreceiver = \"log\"\nselector = {{ protocol = \"udp\", port = 7 }}\n"
+        ),
+    )
+}
+
+const LATE: &str = "period = \"10ms\"\nwcet = \"1ms\"\ndeadline = \"9ms\"";
+
+#[test]
+fn a_lane_says_what_its_frames_cost_where_a_deadline_waits_for_them() {
+    for urgency in [5, 24] {
+        says(
+            &node(
+                &format!("common = {{ urgency = «{urgency}», queue = 8 }}"),
+                LATE,
+            ),
+            "does not say what these frames cost, and the deadline of `log` waits for them",
+            "add `bottom_half`",
+        );
+    }
+    says(
+        &node(
+            &format!("{COMMON}\nfragments = {{ urgency = «6», queue = 8 }}"),
+            LATE,
+        ),
+        "the deadline of `log` waits for them",
+        "below that of every deadline",
+    );
+    // Of a flow, too.
+    says(
+        &(node("common = { urgency = «5», queue = 8 }", "") + "deadline = \"5ms\"\n"),
+        "the deadline of `line` waits for them",
+        "add `bottom_half`",
+    );
+    parsed(&node("common = { urgency = 4, queue = 8 }", LATE));
+    parsed(&node("common = { urgency = 24, queue = 8 }", ""));
+    let free = "common = { urgency = 24, queue = 8, bottom_half = \"0 cycles\" }";
+    parsed(&node(free, LATE));
+}
+
+#[test]
+fn lanes_with_a_cost_are_work_for_the_analysis() {
+    let lanes = "common = { urgency = 6, queue = 8, bottom_half = \"90 cycles\" }\norphans = { urgency = 3, queue = 2 }";
+    let file = parsed(&node(lanes, LATE));
+    assert_eq!((file.receivers.len(), file.flows.len()), (1, 1));
+    let whole = file.clone().with_frame_lanes();
+    assert_eq!(whole.receivers[..1], file.receivers[..]);
+    let [receiver] = &whole.receivers[1..] else {
+        panic!("one lane has a cost: {:?}", whole.receivers);
+    };
+    assert_eq!(
+        (receiver.name.as_str(), receiver.urgency),
+        ("common lane", 6)
+    );
+    let flow = &whole.flows[1];
+    assert_eq!((flow.source, flow.receiver), (file.flows[0].source, 1));
+    assert_eq!(
+        (flow.bottom_half.cycles, flow.queue, flow.rate),
+        (90, Some(8), None)
+    );
+}
+
+#[test]
+fn a_budget_is_for_frames_that_are_found_by_their_port() {
+    let text = node(
+        &format!("tick_rate = \"250Hz\"\n{COMMON}"),
+        "budget = \"1kHz\"",
+    ) + "[[flow]]\nname = \"other\"\nsource = \"a\"\nreceiver = \"log\"\n";
+    let file = parsed(&text);
+    let of = |flow: usize| file.tick_budget(&file.flows[flow]);
+    assert_eq!(
+        of(0),
+        Some(TickBudget {
+            frames: 4,
+            tick: 32_000
+        })
+    );
+    assert_eq!(of(1), None);
 }

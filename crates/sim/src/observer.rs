@@ -48,6 +48,8 @@ pub enum Loss {
     NoReceiver,
     /// It was for nobody, and the processor found out.
     Orphan,
+    /// Its receiver had used up its budget.
+    OverBudget,
     /// The queue of the bottom half was full.
     QueueFull,
     /// The receiver's own backlog was full: its bottom half ran for nothing.
@@ -56,12 +58,13 @@ pub enum Loss {
 
 impl Loss {
     /// All reasons, in the order of a packet's way.
-    pub const ALL: [Loss; 7] = [
+    pub const ALL: [Loss; 8] = [
         Loss::Pending,
         Loss::Masked,
         Loss::DeviceFull,
         Loss::NoReceiver,
         Loss::Orphan,
+        Loss::OverBudget,
         Loss::QueueFull,
         Loss::BacklogFull,
     ];
@@ -75,6 +78,7 @@ impl Loss {
             Self::DeviceFull => "device full",
             Self::NoReceiver => "no receiver, seen by the card",
             Self::Orphan => "no receiver",
+            Self::OverBudget => "over budget",
             Self::QueueFull => "queue full",
             Self::BacklogFull => "backlog full",
         }

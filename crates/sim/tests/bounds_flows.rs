@@ -14,10 +14,10 @@ use weir_arrivals::Pattern;
 use weir_model::{Policy, System};
 use weir_sim::tally::Tally;
 use weir_sim::{
-    CostSpreads, Defer, Feed, Options, Queue, SimulationEvent, Spread, Target, Ties, Track,
+    CostSpreads, Defer, Feed, Loss, Options, Queue, SimulationEvent, Spread, Target, Ties, Track,
 };
 
-const SYSTEMS: u64 = 500;
+const SYSTEMS: u64 = 800;
 const RUNS: u64 = 4;
 const DURATION: u64 = 200_000;
 
@@ -43,6 +43,15 @@ fn system(rng: &mut ChaCha8Rng) -> String {
         common::limits::costs(),
     );
     let receivers = rng.random_range(2..5_usize);
+    let budgets = rng.random_bool(0.3);
+    if budgets {
+        let tick = [250, 500, 1000, 2000][rng.random_range(0..4_usize)];
+        write!(
+            text,
+            "[freertos]\npriorities = 8\ntick_rate = \"{tick}Hz\"\ncommon = {{ urgency = 0, queue = 1 }}\n"
+        )
+        .expect("a text");
+    }
     let mut flows = String::new();
     let mut has_flow = vec![false; receivers];
     for index in 0..rng.random_range(1..4_usize) {
@@ -57,9 +66,18 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             } else {
                 String::new()
             };
+            // A budget is for packets that have a port.
+            let port = if rng.random_bool(0.8) {
+                format!(
+                    "selector = {{ protocol = \"udp\", port = {} }}\n",
+                    1 + 10 * index + number
+                )
+            } else {
+                String::new()
+            };
             write!(
                 flows,
-                "[[flow]]\nname = \"f{index}{number}\"\nsource = \"s{index}\"\nreceiver = \"r{receiver}\"\n{rate}top_half = \"{} cycles\"\ndemux = \"{} cycles\"\n\
+                "[[flow]]\nname = \"f{index}{number}\"\nsource = \"s{index}\"\nreceiver = \"r{receiver}\"\n{rate}{port}top_half = \"{} cycles\"\ndemux = \"{} cycles\"\n\
                  bottom_half = \"{} cycles\"\n",
                 rng.random_range(0..gap / 20),
                 rng.random_range(0..5),
@@ -116,9 +134,14 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             format!("period = \"{period}us\"\nwcet = \"{wcet}us\"\n")
         };
         let urgency = rng.random_range(1..4);
+        let budget = if budgets && has_flow && rng.random_bool(0.7) {
+            format!("budget = \"{}kHz\"\n", 2 * rng.random_range(1..3))
+        } else {
+            String::new()
+        };
         write!(
             text,
-            "[[receiver]]\nname = \"r{index}\"\nurgency = {urgency}\n{works}"
+            "[[receiver]]\nname = \"r{index}\"\nurgency = {urgency}\n{works}{budget}"
         )
         .expect("a text");
     }
@@ -201,6 +224,10 @@ struct All {
     /// Latencies behind moderation or a limit.
     waits: Seen,
     queues: Seen,
+    /// Packets over budgets that are never used up, which there must not be.
+    budgets: Seen,
+    /// And over budgets that may be.
+    overdrawn: u64,
     tasks: Seen,
     servers: Seen,
     ends: Seen,
@@ -241,6 +268,12 @@ impl All {
                 _ => None,
             });
             self.queues.hold(depths.max(), bound.queue_needed, &what);
+            let over = of.lost.of(Loss::OverBudget);
+            match bound.overdraws() {
+                Some(false) => self.budgets.hold(Some(over), Some(0), &what),
+                Some(true) => self.overdrawn += over,
+                None => assert_eq!(over, 0, "{}", what()),
+            }
         }
         for (task, of) in tally.tasks.iter().enumerate() {
             let what = || format!("r{task}\n{}", text());
@@ -314,6 +347,7 @@ fn no_packet_takes_longer_than_its_bound() {
             all.check(&system, &analysis, &report, &ran, &text);
         }
     }
+    assert!(all.budgets.held >= 100 && all.overdrawn >= 1000, "budgets");
     for (what, seen, least, close) in [
         ("interrupts", &all.interrupts, 1000, 0.9),
         ("latencies", &all.latencies, 1000, 0.9),

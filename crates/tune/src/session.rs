@@ -68,6 +68,11 @@ pub struct LoweredBurst {
     pub burst: u32,
 }
 
+/// Reads a file, with all the work that its limits have to leave time for.
+fn read(name: &str, text: &str) -> Result<System, Diagnostics> {
+    parse(name, text).map(System::with_frame_lanes)
+}
+
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
 /// need more than three.
 pub(crate) const MOST_ROUNDS: usize = 4;
@@ -79,7 +84,7 @@ impl Session {
     /// Those of [`weir_model::parse`], and a source that is tuned and can have no limit at its
     /// priority: no search would find one.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, Diagnostics> {
-        let system = parse(name, text)?;
+        let system = read(name, text)?;
         let answers = ask(text, &system);
         let mut keep = stated_off(text, &system);
         keep.extend(&answers.out_of_reach);
@@ -290,7 +295,7 @@ impl Session {
         Some(Self {
             name: self.name.clone(),
             text: text.to_owned(),
-            system: parse(&self.name, text).ok()?,
+            system: read(&self.name, text).ok()?,
             platform: self.platform.clone(),
             options: self.options.clone(),
             keep: self.keep.clone(),
@@ -313,7 +318,7 @@ impl Session {
     /// The file with the limits of the plan, if it can be read and means what was planned.
     fn read_back(&self, plan: &LimitPlan) -> Option<String> {
         let text = write_back(&self.text, &self.system, &self.platform, plan).ok()?;
-        let read = parse(&self.name, &text).ok()?;
+        let read = read(&self.name, &text).ok()?;
         let planned = plan.apply(&self.system, &self.platform);
         // The plan knows nothing of the alarms of groups at rest.
         let holds = read.timers == planned.timers || weir_analysis::holds(&read);

@@ -110,9 +110,9 @@ fn enough(key: &str, claimed: Option<u64>, derived: Option<u64>) -> Result<(), S
     }
 }
 
-/// By what is claimed, does a flow keep its deadline and have room for its packets? One without
-/// deadline always does.
-pub(crate) fn holds(flow: &Flow, claim: &FlowClaim) -> bool {
+/// By what is claimed, does a flow keep its deadline and have room for its packets, and does the
+/// budget let them all through? One without deadline always does.
+pub(crate) fn holds(units: &Units, flow: &Flow, claim: &FlowClaim) -> bool {
     let Some(deadline) = flow.deadline else {
         return true;
     };
@@ -120,5 +120,5 @@ pub(crate) fn holds(flow: &Flow, claim: &FlowClaim) -> bool {
     let has_room = flow
         .queue
         .is_none_or(|room| claim.queue_needed.is_some_and(|needed| needed <= room));
-    in_time && has_room
+    in_time && has_room && !units.exceeds_budget(flow)
 }

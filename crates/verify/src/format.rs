@@ -239,7 +239,16 @@ pub(crate) struct Flow {
     pub(crate) demux: u64,
     pub(crate) bottom_half: u64,
     pub(crate) queue: Option<u64>,
+    pub(crate) budget: Option<Budget>,
     pub(crate) deadline: Option<u64>,
+}
+
+/// What the receiver of a flow gets of its flows with a budget, together.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Budget {
+    pub(crate) frames: u64,
+    pub(crate) tick: u64,
 }
 
 /// A unit of the system: what it is, and its index in that list.

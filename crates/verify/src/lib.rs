@@ -230,7 +230,7 @@ impl Report {
             if let Err(what) = derived.allows(claim) {
                 self.reject(format!("flow `{}`", flow.name), what);
             }
-            all = all && flows::holds(flow, claim);
+            all = all && flows::holds(units, flow, claim);
         }
         all
     }

@@ -2,6 +2,8 @@
 //! Is the system that a certificate describes one that can be? The equations count on what is
 //! looked at here.
 
+use std::collections::HashMap;
+
 use crate::curve::TooLarge;
 use crate::format::{BadInput, Expiry, Place, Policy, Source, System, Tasks, Timing};
 
@@ -54,6 +56,36 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
         positive(&place, "interarrival", flow.interarrival)?;
         within(&place, "source", flow.source, system.sources.len())?;
         within(&place, "receiver", flow.receiver, system.receivers.len())?;
+    }
+    validate_budgets(system)
+}
+
+/// A receiver has one budget, and all begin anew at the same ticks.
+fn validate_budgets(system: &System) -> Result<(), BadInput> {
+    let mut tick = None;
+    let mut frames = HashMap::new();
+    for (index, flow) in system.flows.iter().enumerate() {
+        let place = format!("system.flows[{index}].budget");
+        let Some(budget) = flow.budget else { continue };
+        positive(&place, "frames", Some(budget.frames))?;
+        positive(&place, "tick", Some(budget.tick))?;
+        let tick = *tick.get_or_insert(budget.tick);
+        if tick != budget.tick {
+            return Err(bad(
+                format!("{place}.tick"),
+                format!("{} is not that of the flows before: {tick}", budget.tick),
+            ));
+        }
+        let frames = *frames.entry(flow.receiver).or_insert(budget.frames);
+        if frames != budget.frames {
+            return Err(bad(
+                format!("{place}.frames"),
+                format!(
+                    "{} is not that of the receiver's flows before: {frames}",
+                    budget.frames
+                ),
+            ));
+        }
     }
     Ok(())
 }

@@ -111,6 +111,8 @@ pub(crate) struct Units<'a> {
     /// In no order that matters.
     pub(crate) list: Vec<Expected>,
     index: HashMap<Unit, usize>,
+    /// Most packets of each flow that the device hands over.
+    taken: Vec<Option<Curve>>,
     /// Most packets that the bottom half of each flow gets.
     packets: Vec<Option<Curve>>,
 }
@@ -154,6 +156,7 @@ impl<'a> Units<'a> {
             turns: Vec::new(),
             list: Vec::new(),
             index: HashMap::new(),
+            taken: Vec::new(),
             packets: Vec::new(),
         };
         let bodies = bodies(system);
@@ -164,10 +167,16 @@ impl<'a> Units<'a> {
         units.list_interrupts(&bodies);
         units.share_alarms();
         units.list_timers(&bodies)?;
+        units.taken = system
+            .flows
+            .iter()
+            .map(|flow| units.taken_of(flow, latencies))
+            .collect::<Result<_, _>>()?;
         units.packets = system
             .flows
             .iter()
-            .map(|flow| units.packets_of(flow, latencies))
+            .zip(&units.taken)
+            .map(|(flow, taken)| budgeted(flow, taken.clone()))
             .collect::<Result<_, _>>()?;
         units.list_tasks()?;
         units.turns = units.turns()?;
@@ -360,8 +369,8 @@ impl<'a> Units<'a> {
             .collect())
     }
 
-    /// The most packets whose bottom halves `flow` asks for in any window; none: no bound.
-    fn packets_of(&self, flow: &Flow, latencies: &[u64]) -> Result<Option<Curve>, TooLarge> {
+    /// The most packets of `flow` whose top halves end in any window; none: no bound.
+    fn taken_of(&self, flow: &Flow, latencies: &[u64]) -> Result<Option<Curve>, TooLarge> {
         let source = self.system.sources.get(flow.source);
         let latency = latencies.get(flow.source).copied();
         let served = self.sources.get(flow.source);
@@ -399,6 +408,22 @@ impl<'a> Units<'a> {
         Some(curve.events(window))
     }
 
+    /// May more packets come for a flow's receiver from one beginning of its budget to the next, at
+    /// most two ticks later, than it is?
+    pub(crate) fn exceeds_budget(&self, flow: &Flow) -> bool {
+        let Some(budget) = flow.budget else {
+            return false;
+        };
+        let window = budget.tick.saturating_mul(2);
+        let flows = self.system.flows.iter().zip(&self.taken);
+        let all = flows
+            .filter(|(other, _)| other.receiver == flow.receiver && other.budget.is_some())
+            .try_fold(0, |sum: u64, (_, taken)| {
+                Some(sum.saturating_add(taken.as_ref()?.events(window)))
+            });
+        all.is_none_or(|all| all > budget.frames)
+    }
+
     /// Does `latencies`' source have a timer interrupt of its own whose latency matters?
     pub(crate) fn has_expiry(&self, source: usize) -> bool {
         self.find(Unit(Kind::Expiry, source)).is_some()
@@ -413,6 +438,18 @@ impl<'a> Units<'a> {
             .zip(self.latencies.get(source));
         of.is_some_and(|(source, &latency)| is_limited(source) && never_held(source, latency))
     }
+}
+
+/// What the budget of a flow's receiver leaves of its packets. At the begin of a window a whole
+/// budget may be left, a tick that is late may come at once, and the next one on time with it.
+fn budgeted(flow: &Flow, taken: Option<Curve>) -> Result<Option<Curve>, TooLarge> {
+    let (Some(taken), Some(budget)) = (taken.clone(), flow.budget) else {
+        return Ok(taken);
+    };
+    let twice = budget.frames.saturating_mul(2);
+    let late = u128::from(budget.tick);
+    let stairs = Curve::stairs(twice, budget.frames, budget.tick, late)?;
+    Ok(Some(taken.and(stairs)))
 }
 
 /// Does software limit `source`?

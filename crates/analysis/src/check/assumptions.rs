@@ -35,6 +35,8 @@ pub struct Assumptions {
     pub software_limits: usize,
     /// Tasks, which do not suspend themselves.
     pub tasks: usize,
+    /// Receivers whose budgets begin anew at FreeRTOS's ticks, each less than a tick late.
+    pub budgets: Vec<String>,
     /// Rows that stand for threads of a Linux kernel, one receive queue for each source.
     pub kernel_threads: Vec<String>,
 }
@@ -112,6 +114,11 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
             .iter()
             .filter(|receiver| receiver.wcet.cycles > 0)
             .count(),
+        budgets: (system.freertos.iter())
+            .flat_map(|of| &of.budgets)
+            .filter_map(|of| system.receivers.get(of.receiver))
+            .map(|of| of.name.clone())
+            .collect(),
         kernel_threads: system
             .linux
             .threads

@@ -39,6 +39,11 @@ pub struct FlowRow {
     pub queue_needed: Option<u64>,
     /// The room for packets that wait; none if the file does not say.
     pub queue: Option<u64>,
+    /// The receiver's packets that may come between two ticks, the second being late; none without
+    /// bound or budget.
+    pub budget_needed: Option<u64>,
+    /// The packets that the receiver gets in each tick of FreeRTOS; none: as many as come.
+    pub budget: Option<u64>,
 }
 
 impl FlowRow {
@@ -49,11 +54,21 @@ impl FlowRow {
         Some(self.queue_needed.is_none_or(|needed| needed > room))
     }
 
-    /// Has the flow a deadline that a packet may miss, because it is late or finds the queue full?
+    /// Can the receiver's budget be used up when a packet comes? None: there is no budget.
+    #[must_use]
+    pub fn overdraws(&self) -> Option<bool> {
+        let budget = self.budget?;
+        Some(self.budget_needed.is_none_or(|needed| needed > budget))
+    }
+
+    /// Has the flow a deadline that a packet may miss, because it is late, finds the queue full or
+    /// the budget used up?
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some()
-            && (self.bound.state != BoundState::Ok || self.overflows() == Some(true))
+            && (self.bound.state != BoundState::Ok
+                || self.overflows() == Some(true)
+                || self.overdraws() == Some(true))
     }
 }
 
@@ -136,6 +151,8 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                     .ok()
                     .and_then(|response| Some(units.packets(index)?.events(response))),
                 queue: flow.queue,
+                budget_needed: units.packets_between_ticks(flow),
+                budget: system.tick_budget(flow).map(|of| of.frames),
             })
         })
         .collect()

@@ -37,6 +37,12 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
     if of.tasks > 0 {
         lines.push("tasks do not suspend themselves".to_owned());
     }
+    if !of.budgets.is_empty() {
+        lines.push(format!(
+            "FreeRTOS's ticks are less than a tick late: the budget begins anew at each, of {}",
+            list(&of.budgets)
+        ));
+    }
     if !of.kernel_threads.is_empty() {
         lines.push(format!(
             "Linux: {} take packets for one receive queue of each source, at most 64 in a poll; what else the kernel does is not in the file",

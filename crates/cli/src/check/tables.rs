@@ -381,6 +381,9 @@ pub(super) fn flows(report: &CheckReport, clock: CycleClock, format: Format) -> 
             _ if flow.bound.state == BoundState::Ok && flow.overflows() == Some(true) => {
                 ("QUEUE SHORT", Emphasis::Bad)
             }
+            _ if flow.bound.state == BoundState::Ok && flow.misses() => {
+                ("BUDGET SHORT", Emphasis::Bad)
+            }
             mark => mark,
         };
         let needed = flow

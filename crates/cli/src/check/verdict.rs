@@ -106,6 +106,15 @@ fn of_row(report: &CheckReport, row: &Row, clock: CycleClock) -> String {
 
 fn of_flow(report: &CheckReport, flow: &FlowRow, clock: CycleClock) -> String {
     let packet = format!("a packet of {}", flow.name);
+    if flow.bound.state == BoundState::Ok && flow.overflows() != Some(true) {
+        return format!(
+            "{packet} may find the budget of {} used up: {} may come between two ticks, and it gets {} in each",
+            flow.receiver,
+            flow.budget_needed
+                .map_or("any number".to_owned(), |of| of.to_string()),
+            flow.budget.unwrap_or(0),
+        );
+    }
     if flow.bound.state == BoundState::Ok {
         let (needed, room) = (
             flow.queue_needed

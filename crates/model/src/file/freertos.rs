@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The section of the system file that only `weir generate --rtos freertos` looks at. Its comments,
-//! defaults and examples are the reference (docs/generated/system-file.md).
+//! The section of the system file for `weir generate --rtos freertos`. Its comments, defaults and
+//! examples are the reference (docs/generated/system-file.md).
 
-use super::leaf::{UrgencyNumber, Whole};
+use super::leaf::{StatedCost, UrgencyNumber, Whole};
 use super::value::section;
 use crate::exact::ExactRate;
 
@@ -34,5 +34,7 @@ section! {
         /// How many of them can be in the system at once. Frames of one urgency share their
         /// buffers.
         required queue: Whole<1, 65_535>, default "", example "8";
+        /// What handing one of them to the stack costs at worst, with all that the stack then does.
+        optional bottom_half: StatedCost, default "none: only where all deadlines are more urgent", example "\"9000 cycles\"";
     }
 }

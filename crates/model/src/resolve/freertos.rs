@@ -9,6 +9,9 @@ use crate::file::leaf::{UrgencyNumber, Whole};
 use crate::file::sections::Root;
 use crate::file::value::KeyValue;
 use crate::freertos::{FrameBudget, FrameLane, Freertos};
+use crate::system::{Flow, Receiver};
+
+use super::units::CycleClock;
 
 /// `configTICK_RATE_HZ` of a file that does not state it.
 const TICK_HZ: u64 = 1000;
@@ -17,7 +20,12 @@ const WORD: u64 = 4;
 
 /// Resolves what the file says to `weir generate --rtos freertos`; `Some(None)` if nothing. None,
 /// and at least one problem, if that is wrong.
-pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Option<Freertos>> {
+pub(crate) fn resolve(
+    root: &Root,
+    clock: CycleClock,
+    deadlines: &[NamedDeadline<'_>],
+    problems: &mut Problems<'_>,
+) -> Option<Option<Freertos>> {
     if root.freertos.is_absent() {
         return budgets_without(root, problems).then_some(None);
     }
@@ -28,10 +36,11 @@ pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Option
     let lanes = [&of.common, &of.orphans, &of.fragments];
     let fit = priorities.is_none_or(|most| urgencies(root, &lanes, most, problems));
     let budgets = tick.and_then(|hz| budgets(root, hz, problems));
-    let [common, orphans, fragments] = lanes.map(lane);
+    let [common, orphans, fragments] = lanes.map(|key| lane(key, clock, deadlines, problems));
     Some(Some(Freertos {
         priorities: u32::try_from(priorities?).ok()?,
         tick_hz: tick?,
+        tick_cycles: clock.hz.checked_div(tick?)?.max(1),
         stack_bytes: stack?,
         common: common??,
         orphans: orphans?,
@@ -39,6 +48,31 @@ pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Option
         budgets: budgets?,
     }))
     .filter(|_| fit)
+}
+
+/// Who has a deadline, and its urgency.
+pub(crate) struct NamedDeadline<'a> {
+    name: &'a str,
+    urgency: u8,
+}
+
+/// The deadlines of a file.
+pub(crate) fn deadlines<'a>(
+    receivers: Option<&'a [Receiver]>,
+    flows: Option<&'a [Flow]>,
+) -> Vec<NamedDeadline<'a>> {
+    let receivers = receivers.unwrap_or_default();
+    let of_flows = flows.unwrap_or_default().iter().filter_map(|flow| {
+        flow.deadline?;
+        let urgency = receivers.get(flow.receiver)?.urgency;
+        Some((&flow.name, urgency))
+    });
+    let of_receivers = receivers.iter().filter(|of| of.deadline.is_some());
+    of_receivers
+        .map(|of| (&of.name, of.urgency))
+        .chain(of_flows)
+        .map(|(name, urgency)| NamedDeadline { name, urgency })
+        .collect()
 }
 
 /// Reports budgets that nothing would keep; are there none?
@@ -156,14 +190,38 @@ fn budgets(root: &Root, tick_hz: u64, problems: &mut Problems<'_>) -> Option<Vec
 }
 
 /// A lane; `Some(None)` if the file does not state it.
-fn lane(key: &KeyValue<raw::FrameLane>) -> Option<Option<FrameLane>> {
+fn lane(
+    key: &KeyValue<raw::FrameLane>,
+    clock: CycleClock,
+    deadlines: &[NamedDeadline<'_>],
+    problems: &mut Problems<'_>,
+) -> Option<Option<FrameLane>> {
     if key.is_absent() {
         return Some(None);
     }
     let of = key.get()?;
+    let bottom_half = clock.cost(&of.bottom_half, problems);
     let Whole(queue) = *of.queue.get()?;
+    let urgency = of.urgency.get()?.0;
+    let bottom_half = bottom_half?;
+    let later = deadlines.iter().find(|of| of.urgency <= urgency);
+    if let Some(later) = later.filter(|_| !of.bottom_half.is_stated()) {
+        problems.add(
+            Problem::new(
+                format!(
+                    "the file does not say what these frames cost, and the deadline of `{}` waits for them",
+                    later.name
+                ),
+                of.urgency.at,
+                format!("`{}` has urgency {}", later.name, later.urgency),
+            )
+            .help("add `bottom_half`, for example \"9000 cycles\", or write an urgency below that of every deadline"),
+        );
+        return None;
+    }
     Some(Some(FrameLane {
-        urgency: of.urgency.get()?.0,
+        urgency,
         queue: u16::try_from(queue).ok()?,
+        bottom_half,
     }))
 }

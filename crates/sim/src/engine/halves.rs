@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use weir_core_sys::defer::{Class, Defer as Pending, Ties as CoreTies};
 use weir_core_sys::demux::CLASSES;
 use weir_core_sys::predict::{History, Prediction, Predictor};
-use weir_model::System;
+use weir_model::{System, TickBudget};
 
 use crate::SimulationError;
 use crate::observer::{Loss, Observer, Queue, SimulationEvent, Track};
@@ -41,19 +41,65 @@ pub(super) struct Halves {
     flows: Vec<FlowState>,
     /// The packets of each source that wait and have no receiver.
     orphans: Vec<usize>,
+    /// The budget of each receiver; none: it gets as many packets as come.
+    budgets: Vec<Option<BudgetState>>,
     /// Is the next bottom half the first after a time without any?
     wakes: bool,
     predicted: Option<Predictions>,
 }
 
+/// What is left of a receiver's budget.
+#[derive(Debug)]
+struct BudgetState {
+    of: TickBudget,
+    /// The number of the last tick at which it began anew.
+    tick: u64,
+    left: u64,
+}
+
+impl BudgetState {
+    fn new(of: TickBudget) -> Self {
+        Self {
+            of,
+            tick: 0,
+            left: of.frames,
+        }
+    }
+
+    /// Takes a packet's part, if there is one left.
+    fn admits(&mut self, now: u64) -> bool {
+        let tick = now / self.of.tick;
+        if tick != self.tick {
+            self.tick = tick;
+            self.left = self.of.frames;
+        }
+        let admits = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        admits
+    }
+}
+
 #[derive(Debug)]
 struct FlowState {
     receiver: usize,
+    /// Is the receiver's budget for its packets?
+    has_budget: bool,
     /// The class of its packets, or of its receiver at the predictors.
     class: u8,
     /// The packets that wait, and the room for them.
     waiting: usize,
     room: usize,
+}
+
+/// The budget of each receiver, whole.
+fn budgets(system: &System) -> Vec<Option<BudgetState>> {
+    let mut budgets: Vec<Option<BudgetState>> = system.receivers.iter().map(|_| None).collect();
+    for flow in &system.flows {
+        if let Some(of) = system.tick_budget(flow) {
+            budgets[flow.receiver] = Some(BudgetState::new(of));
+        }
+    }
+    budgets
 }
 
 /// The predictions of receivers for the packets of devices.
@@ -93,6 +139,7 @@ impl Halves {
                 let urgency = system.receivers[flow.receiver].urgency;
                 FlowState {
                     receiver: flow.receiver,
+                    has_budget: system.tick_budget(flow).is_some(),
                     class: urgencies.partition_point(|&other| other < urgency) as u8,
                     waiting: 0,
                     room: flow.queue.map_or(UNSTATED, |queue| {
@@ -131,6 +178,7 @@ impl Halves {
             pending,
             flows,
             orphans: vec![0; system.sources.len()],
+            budgets: budgets(system),
             wakes: false,
             predicted: None,
         };
@@ -195,6 +243,18 @@ impl Halves {
                 .map_or(LOWEST, |flow| self.flows[flow as usize].class),
             Defer::Predicted(..) => packet.source as u8,
         }
+    }
+
+    /// Takes a packet's part of its receiver's budget; is there none left?
+    fn is_over_budget(&mut self, flow: Option<usize>, now: u64) -> bool {
+        let Some(flow) = flow
+            .map(|flow| &self.flows[flow])
+            .filter(|of| of.has_budget)
+        else {
+            return false;
+        };
+        let budget = self.budgets[flow.receiver].as_mut();
+        budget.is_some_and(|budget| !budget.admits(now))
     }
 
     /// The number of packets that wait in the same queue, and the room there.
@@ -362,6 +422,10 @@ impl<O: Observer> Engine<'_, O> {
             packet.source as usize,
             packet.flow.map(|flow| flow as usize),
         );
+        if self.halves.is_over_budget(flow, self.now) {
+            self.lose_packet(source, flow, Loss::OverBudget);
+            return;
+        }
         let wakes = self.options.costs.batches.wake > 0 && self.halves.is_empty();
         if self.is_done_in_the_top_half(&packet) {
             self.hand_to_receiver(packet, 0);

@@ -156,6 +156,7 @@ fn a_source_shows_what_it_asks_and_when_it_is_masked() {
         "device full",
         "no receiver, seen by the card",
         "no receiver",
+        "over budget",
         "queue full",
         "backlog full",
     ];
@@ -230,8 +231,8 @@ fn the_bytes_are_those_of_perfettos_messages() {
             "ea02152213776569722073696d756c61746520302e312e30",
         ),
         // interned_data { event_names { iid: 1
-        // name: "arrived" } … (400 bytes) } sequence_flags: 2
-        ("0a97035001", "629003120b0801120761727269766564"),
+        // name: "arrived" } … (423 bytes) } sequence_flags: 2
+        ("0aae035001", "62a703120b0801120761727269766564"),
         // track_descriptor { uuid: 1 name: "plant" child_ordering: EXPLICIT sibling_order_rank: 0
         // description: "Processor time and queues, in virtual time" }
         (

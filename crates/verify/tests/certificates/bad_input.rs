@@ -20,6 +20,7 @@ fn valid() -> Value {
             && has("[\"expiry\"")
             && has("\"shared\"")
             && has("\"absolute\"")
+            && has("\"frames\"")
             && has("\"bound\"")
         {
             return value;
@@ -143,6 +144,7 @@ fn every_key_has_to_be_there_and_no_other() {
                 "expiry",
                 "latency",
                 "queue_needed",
+                "budget",
             ];
             assert!(
                 !optional || may_be_null.contains(&key.as_str()),
@@ -173,6 +175,9 @@ fn a_system_that_cannot_be_is_told_with_its_key() {
         .position(|source| source["limit"]["expiry"]["shared"].is_u64())
         .unwrap();
     let limit = format!("/system/sources/{shared}/limit");
+    let flows = valid["system"]["flows"].as_array().unwrap();
+    let budget = flows.iter().position(|flow| flow["budget"].is_object());
+    let budget = format!("/system/flows/{}/budget", budget.unwrap());
     let mut cooperative = valid["system"]["cpu"].clone();
     cooperative["tasks"] = json!("cooperative");
     cooperative["time_slice"] = json!(100);
@@ -186,6 +191,16 @@ fn a_system_that_cannot_be_is_told_with_its_key() {
             "/system/flows/0/receiver".to_owned(),
             json!(99),
             "system.flows[0].receiver",
+        ),
+        (
+            format!("{budget}/frames"),
+            json!(0),
+            "budget.frames: 0 is too little",
+        ),
+        (
+            format!("{budget}/tick"),
+            json!(0),
+            "budget.tick: 0 is too little",
         ),
         (
             "/system/cpu/time_slice".to_owned(),
@@ -243,6 +258,32 @@ fn a_system_that_cannot_be_is_told_with_its_key() {
         *changed.pointer_mut(&path).unwrap() = value;
         let found = message(&changed.to_string());
         assert!(found.contains(part), "{path}: {found}");
+    }
+}
+
+#[test]
+fn budgets_of_one_receiver_are_alike_and_all_ticks_are_one() {
+    let valid = valid();
+    let flow = |receiver: u64, frames: u64, tick: u64| {
+        let mut flow = valid["system"]["flows"][0].clone();
+        flow["receiver"] = receiver.into();
+        flow["budget"] = json!({ "frames": frames, "tick": tick });
+        flow
+    };
+    for (second, part) in [
+        (flow(0, 2, 100), None),
+        (flow(0, 3, 100), Some("flows[1].budget.frames: 3 is not")),
+        (flow(0, 2, 101), Some("flows[1].budget.tick: 101 is not")),
+    ] {
+        let mut changed = valid.clone();
+        changed["system"]["flows"] = json!([flow(0, 2, 100), second]);
+        match (verify(changed.to_string().as_bytes()), part) {
+            (Ok(_), None) => {}
+            (Err(error), Some(part)) => {
+                assert!(error.to_string().contains(part), "{error}");
+            }
+            (found, part) => panic!("{found:?}: {part:?}"),
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 use weir_model::{
-    Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Linux, Moderation, Nesting, Place,
-    Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer,
-    Timing,
+    Cpu, EventCosts, Expiry, Flow, FrameBudget, FrameLane, Freertos, Interval, Level, Limit, Linux,
+    Moderation, Nesting, Place, Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source,
+    System, TaskModel, Timer, Timing,
 };
 
 use crate::systems::{CLOCK, cost, level};
@@ -87,7 +87,11 @@ pub fn system(of: &Value) -> System {
             name: String::new(),
             source: index(flow, "source"),
             receiver: index(flow, "receiver"),
-            selector: Selector::default(),
+            selector: Selector {
+                // Only packets with a port have a budget.
+                port: (!flow["budget"].is_null()).then_some(7),
+                ..Selector::default()
+            },
             rate: interarrival(flow),
             top_half: cost(number(flow, "top_half")),
             demux: cost(number(flow, "demux")),
@@ -96,8 +100,38 @@ pub fn system(of: &Value) -> System {
             deadline: flow["deadline"].as_u64(),
         }),
         linux: Linux::default(),
-        freertos: None,
+        freertos: freertos(of),
     }
+}
+
+/// The budgets, of which a valid certificate has one for a receiver, all for the same ticks.
+fn freertos(of: &Value) -> Option<Freertos> {
+    let mut tick = None;
+    let mut budgets: Vec<FrameBudget> = Vec::new();
+    for flow in of["flows"].as_array().unwrap() {
+        let budget = &flow["budget"];
+        if !budget.is_null() {
+            tick = Some(number(budget, "tick"));
+            budgets.push(FrameBudget {
+                receiver: index(flow, "receiver"),
+                per_tick: small(budget, "frames"),
+            });
+        }
+    }
+    Some(Freertos {
+        priorities: 5,
+        tick_hz: 1,
+        tick_cycles: tick?,
+        stack_bytes: 512,
+        common: FrameLane {
+            urgency: 0,
+            queue: 1,
+            bottom_half: cost(0),
+        },
+        orphans: None,
+        fragments: None,
+        budgets,
+    })
 }
 
 fn source(source: &Value) -> Source {

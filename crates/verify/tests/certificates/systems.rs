@@ -4,9 +4,9 @@
 
 use proptest::prelude::*;
 use weir_model::{
-    Cost, Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Linux, Moderation, Nesting,
-    Origin, Place, Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source, System,
-    TaskModel, Timer, Timing,
+    Cost, Cpu, EventCosts, Expiry, Flow, FrameBudget, FrameLane, Freertos, Interval, Level, Limit,
+    Linux, Moderation, Nesting, Origin, Place, Policy, Rate, Rates, Receiver, Selector,
+    SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
 /// Cycles per second of every system here.
@@ -179,22 +179,52 @@ fn flow() -> impl Strategy<Value = Flow> {
         (0..6_u64, 0..4_u64, 0..20_u64),
         sometimes(0..12_u64),
         sometimes(50..6000_u64),
+        sometimes(Just(7)),
     )
         .prop_map(
-            |((source, receiver), interarrival, (top, demux, bottom), queue, deadline)| Flow {
-                name: String::new(),
-                // Brought into range when the lists are known.
-                source: source.index(1 << 16),
-                receiver: receiver.index(1 << 16),
-                rate: interarrival.map(rate),
-                top_half: cost(top),
-                demux: cost(demux),
-                bottom_half: cost(bottom),
-                queue,
-                deadline,
-                selector: Selector::default(),
+            |((source, receiver), interarrival, (top, demux, bottom), queue, deadline, port)| {
+                Flow {
+                    name: String::new(),
+                    // Brought into range when the lists are known.
+                    source: source.index(1 << 16),
+                    receiver: receiver.index(1 << 16),
+                    rate: interarrival.map(rate),
+                    top_half: cost(top),
+                    demux: cost(demux),
+                    bottom_half: cost(bottom),
+                    queue,
+                    deadline,
+                    selector: Selector {
+                        port,
+                        ..Selector::default()
+                    },
+                }
             },
         )
+}
+
+/// Budgets of receivers, whose indices are brought into range when the lists are known.
+fn freertos() -> impl Strategy<Value = Freertos> {
+    let budget = (0..1_usize << 16, 1..5_u32);
+    (500..20_000_u64, prop::collection::vec(budget, 0..6)).prop_map(|(tick_hz, budgets)| {
+        let budgets = budgets.into_iter();
+        Freertos {
+            priorities: 5,
+            tick_hz,
+            tick_cycles: CLOCK / tick_hz,
+            stack_bytes: 512,
+            common: FrameLane {
+                urgency: 0,
+                queue: 1,
+                bottom_half: cost(0),
+            },
+            orphans: None,
+            fragments: None,
+            budgets: budgets
+                .map(|(receiver, per_tick)| FrameBudget { receiver, per_tick })
+                .collect(),
+        }
+    })
 }
 
 fn timer() -> impl Strategy<Value = Timer> {
@@ -243,11 +273,25 @@ pub fn system(most: usize) -> impl Strategy<Value = System> {
         vec(timer(), 0..=most.div_ceil(3)),
         vec(receiver(), 0..=most),
         vec(flow(), 0..=most),
+        sometimes(freertos()),
         any::<u64>(),
     )
-        .prop_map(|(cpu, sources, timers, receivers, flows, seed)| {
-            assemble(cpu, sources, timers, receivers, flows, seed)
-        })
+        .prop_map(
+            |(cpu, sources, timers, receivers, flows, freertos, seed)| System {
+                freertos: freertos.map(|of| in_range(of, receivers.len())),
+                ..assemble(cpu, sources, timers, receivers, flows, seed)
+            },
+        )
+}
+
+/// At most one budget for each of so many receivers.
+fn in_range(mut freertos: Freertos, receivers: usize) -> Freertos {
+    for budget in &mut freertos.budgets {
+        budget.receiver %= receivers.max(1);
+    }
+    freertos.budgets.sort_by_key(|budget| budget.receiver);
+    freertos.budgets.dedup_by_key(|budget| budget.receiver);
+    freertos
 }
 
 fn assemble(
