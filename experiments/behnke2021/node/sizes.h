@@ -22,6 +22,11 @@
 #define PBUF_POOL_SIZE 64
 #endif
 
+/* Frames of a class of Weir's stages that are in the node at once. */
+#ifndef SIZES_LANE
+#define SIZES_LANE 8
+#endif
+
 /* lwIP's heap, in bytes. */
 #ifndef MEM_SIZE
 #define MEM_SIZE (64 * 1024)

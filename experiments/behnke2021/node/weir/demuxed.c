@@ -22,9 +22,9 @@ enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
  * urgency of a server. lwIP keeps fragments until the others come: they have no buffers of
  * ARP's. */
 enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS + 1 };
-enum { FRAMES = 8, SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
+enum { SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
-static weir_freertos_frame_t frames[CLASSES][FRAMES];
+static weir_freertos_frame_t frames[CLASSES][SIZES_LANE];
 static weir_freertos_net_t net;
 static UBaseType_t udp_urgency;
 
@@ -133,11 +133,11 @@ void demuxed_start(struct netif *netif)
         [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
     uint8_t count = 0;
     for (; count < SERVERS; count++) {
-        classes[count] = (weir_freertos_class_t) {without_server[count], frames[count], FRAMES};
+        classes[count] = (weir_freertos_class_t) {without_server[count], frames[count], SIZES_LANE};
     }
     for (UBaseType_t urgency = STAGES_COMMON_URGENCY + 1; urgency < configMAX_PRIORITIES; urgency++) {
         if (has_server(urgency)) {
-            classes[count] = (weir_freertos_class_t) {urgency, frames[count], FRAMES};
+            classes[count] = (weir_freertos_class_t) {urgency, frames[count], SIZES_LANE};
             count++;
         }
     }
