@@ -23,6 +23,7 @@ lwip=$("$node/folder-of.sh" lwip)
 
 flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -ffunction-sections -fdata-sections -I. -I"$made" -I"$node"
     -DWEIR_TICK_BITS=32 -DWEIR_CLASSES=8 -DWEIR_LIMIT_RECORD=0 -DWEIR_FREERTOS_CLOCK='(~*(volatile uint32_t *) 0x40001004)'
+    -DWEIR_FREERTOS_CLOCK_HZ=25000000
     -I"$root/core/include" -I"$root/ports/cortex-m/include" -I"$root/ports/freertos/include"
     -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
     -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")

@@ -45,6 +45,7 @@ static void take_frame(weir_work_t *work, BaseType_t *woken)
     weir_freertos_frame_t *frame = weir_freertos_admit(&weir_net, (const uint8_t *) head, (uint16_t) length);
     if (frame == NULL) {
         card_skip_words(words - seen);
+        weir_freertos_discard(&weir_net);
         return;
     }
     memcpy(frame->words, head, seen * 4);

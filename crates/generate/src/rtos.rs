@@ -33,6 +33,9 @@ pub struct RtosPlan<'a> {
     pub max_work: Option<u64>,
     /// How long frames wait in the card for others, in cycles; none: not at all.
     pub gather_cycles: Option<u64>,
+    /// What the card's interrupt takes outside of its handler's text, in cycles: the exception and
+    /// the limit.
+    pub overhead_cycles: u64,
     /// `configMAX_PRIORITIES`.
     pub priorities: u32,
     /// `configTICK_RATE_HZ`.
@@ -79,6 +82,8 @@ pub struct PlannedReceiver<'a> {
     pub identifier: String,
     /// FreeRTOS's.
     pub urgency: u8,
+    /// Buffers of its class that it may use: the queues of its flows.
+    pub frames: u16,
     /// The most frames that it gets in a tick; none: as many as come.
     pub budget: Option<u32>,
 }
@@ -134,6 +139,13 @@ pub(crate) fn plan<'a>(
         .ok_or(planner.wrong)
 }
 
+/// The frames that can wait for a receiver, in all its flows. More are refused with its class.
+fn frames_of(flows: &[&Flow], receiver: usize) -> u16 {
+    let its = flows.iter().filter(|flow| flow.receiver == receiver);
+    let queues = its.filter_map(|flow| flow.queue);
+    u16::try_from(queues.fold(0, u64::saturating_add)).unwrap_or(u16::MAX)
+}
+
 struct RtosPlanner<'a> {
     system: &'a System,
     freertos: &'a Freertos,
@@ -172,6 +184,7 @@ impl<'a> RtosPlanner<'a> {
             card_priority: card.and_then(|card| card.priority),
             max_work,
             gather_cycles: self.gather(number),
+            overhead_cycles: self.system.sources[number].limit.costs.request_served,
             priorities: freertos.priorities,
             tick_hz: freertos.tick_hz,
             stack_words: freertos.stack_bytes / WORD,
@@ -259,6 +272,7 @@ impl<'a> RtosPlanner<'a> {
                 name: &receiver.name,
                 identifier,
                 urgency: receiver.urgency,
+                frames: frames_of(flows, index),
                 budget: budget.map(|budget| budget.per_tick),
             };
             if flows.iter().any(|flow| flow.receiver == index) {

@@ -257,6 +257,16 @@ fn start(out: &mut String, plan: &RtosPlan<'_>, clock_hz: u64) -> fmt::Result {
              _Static_assert(GATHER >= 1 && GATHER < 0x80000000u, \"moderation: absolute is shorter than a unit of WEIR_FREERTOS_CLOCK, or half of its wrap\");\n"
         )?;
     }
+    let cycles = plan.overhead_cycles;
+    writeln!(
+        out,
+        "/* What the card's interrupt takes outside of its account, in units of WEIR_FREERTOS_CLOCK: cycles,\n \
+         * unless -DWEIR_FREERTOS_CLOCK_HZ=... says how many it has in a second. */\n\
+         #ifdef WEIR_FREERTOS_CLOCK_HZ\n\
+         #define OVERHEAD ((uint32_t) (({cycles}u * (uint64_t) WEIR_FREERTOS_CLOCK_HZ + {}u) / {clock_hz}u))\n\
+         #else\n#define OVERHEAD {cycles}u\n#endif\n",
+        clock_hz / 2
+    )?;
     writeln!(
         out,
         "weir_freertos_error_t weir_receivers_start(weir_freertos_input_t *input, void *context)\n{{"
@@ -273,6 +283,7 @@ fn start(out: &mut String, plan: &RtosPlan<'_>, clock_hz: u64) -> fmt::Result {
         ("receivers", "WEIR_RECEIVERS".to_owned()),
         ("stack_words", plan.stack_words.to_string()),
         ("gather", gather),
+        ("overhead", "OVERHEAD".to_owned()),
         ("input", "input".to_owned()),
         ("context", "context".to_owned()),
     ] {
@@ -287,6 +298,11 @@ fn start(out: &mut String, plan: &RtosPlan<'_>, clock_hz: u64) -> fmt::Result {
         "    for (uint32_t at = 0; error == WEIR_FREERTOS_OK && at < BINDINGS; at++) {{\n        error = weir_freertos_bind(&weir_net, bindings[at].protocol, bindings[at].port, bindings[at].receiver, bindings[at].urgency);\n    }}"
     )?;
     for receiver in &plan.receivers {
+        writeln!(
+            out,
+            "    if (error == WEIR_FREERTOS_OK) {{\n        error = weir_freertos_set_quota(&weir_net, WEIR_RECEIVER_{}, {});\n    }}",
+            receiver.identifier, receiver.frames
+        )?;
         if let Some(frames) = receiver.budget {
             writeln!(
                 out,

@@ -11,6 +11,7 @@
 #define LWIP_TCPIP_CORE_LOCKING 1
 #ifdef NODE_WEIR
 #define LWIP_SUPPORT_CUSTOM_PBUF 1
+#define TCP_QUEUE_OOSEQ 0
 #endif
 #define LWIP_NETCONN 1
 #define LWIP_SOCKET 0

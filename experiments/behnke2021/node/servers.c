@@ -120,10 +120,15 @@ static void echo(void *unused, struct udp_pcb *pcb, struct pbuf *pbuf, const ip_
     pbuf_free(pbuf);
 }
 
+uint32_t servers_udp_urgency(void)
+{
+    return options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
+}
+
 void servers_start(void)
 {
     if (options.server) {
-        uint32_t urgency = options.server_urgency != 0 ? options.server_urgency : options.layout->servers;
+        uint32_t urgency = servers_udp_urgency();
         sys_thread_new("udp", run_udp, NULL, SIZES_TASK_STACK, (int) urgency);
         stages_bind(IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, urgency);
     }

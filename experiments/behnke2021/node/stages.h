@@ -40,7 +40,11 @@ void stages_start(struct netif *netif);
 void stages_enable(bool on);
 bool stages_is_on(void);
 
-/* The card interrupts: may its driver serve it? */
+/* The card interrupts, and has interrupted: what is between them is accounted. */
+void stages_begin(void);
+void stages_end(void);
+
+/* May its driver serve it? */
 bool stages_let_in(void);
 
 /* Is it driver=demux? That takes a frame from the card. */
@@ -72,6 +76,14 @@ static inline void stages_enable(bool on)
 static inline bool stages_is_on(void)
 {
     return CARD_INT_EN != 0;
+}
+
+static inline void stages_begin(void)
+{
+}
+
+static inline void stages_end(void)
+{
 }
 
 static inline bool stages_let_in(void)

@@ -17,8 +17,10 @@ static weir_freertos_net_t *the_net;
 
 void weir_freertos_switched(void *of)
 {
-    weir_freertos_lane_t *lane = of;
     if (the_net != NULL) {
+        /* If somebody else has set the pointer, it is no lane's. */
+        uintptr_t place = (uintptr_t) of - (uintptr_t) the_net->lanes;
+        weir_freertos_lane_t *lane = place < the_net->config.count * sizeof *lane ? of : NULL;
         weir_freertos_charge(the_net, lane != NULL && lane->is_busy ? &lane->spent : NULL);
     }
 }
@@ -45,8 +47,13 @@ static void count(weir_freertos_net_t *net, uint16_t receiver, uint32_t spent)
 static weir_freertos_frame_t *drop(weir_freertos_net_t *net, uint16_t receiver, weir_freertos_reason_t reason)
 {
     net->dropped[reason]++;
-    count(net, receiver, take_spent(net));
+    net->refused = receiver;
     return NULL;
+}
+
+void weir_freertos_discard(weir_freertos_net_t *net)
+{
+    count(net, net->refused, take_spent(net));
 }
 
 /* Takes a buffer for a frame; NULL if its class has none. */
@@ -72,11 +79,12 @@ static weir_freertos_frame_t *admit_to(weir_freertos_net_t *net, const weir_demu
         return drop(net, index, WEIR_FREERTOS_OVER_BUDGET);
     }
     receiver->left--; /* without a budget nobody asks what is left */
-    weir_freertos_frame_t *frame = take_frame(net, found->which, index, length);
+    weir_freertos_frame_t *frame = receiver->held < receiver->quota ? take_frame(net, found->which, index, length) : NULL;
     if (frame == NULL) {
         receiver->lane_full++;
         return drop(net, index, WEIR_FREERTOS_LANE_FULL);
     }
+    receiver->held++;
     return frame;
 }
 
@@ -178,7 +186,7 @@ static void run(void *of)
 {
     weir_freertos_lane_t *lane = of;
     weir_freertos_net_t *net = lane->net;
-    vTaskSetThreadLocalStoragePointer(NULL, 0, lane);
+    vTaskSetThreadLocalStoragePointer(NULL, WEIR_FREERTOS_POINTER, lane);
     for (;;) {
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
         for (weir_freertos_frame_t *frame = begin_frame(lane); frame != NULL; frame = begin_frame(lane)) {
@@ -197,6 +205,9 @@ void weir_freertos_release(weir_freertos_frame_t *frame)
 {
     weir_freertos_lane_t *lane = &frame->net->lanes[frame->which];
     taskENTER_CRITICAL();
+    if (frame->receiver != WEIR_DEMUX_NO_LINK) {
+        frame->net->receivers[frame->receiver].held--;
+    }
     frame->next = lane->free;
     lane->free = frame;
     taskEXIT_CRITICAL();
@@ -279,6 +290,9 @@ static weir_freertos_error_t make(weir_freertos_net_t *net, const weir_freertos_
         return WEIR_FREERTOS_BAD_GATHER;
     }
     weir_moderate_start(&net->card, &moderation);
+    for (uint16_t at = 0; at < config->receivers; at++) {
+        net->receivers[at].quota = UINT16_MAX;
+    }
     for (uint8_t which = 0; which < config->count; which++) {
         const weir_freertos_class_t *class = &config->classes[which];
         start_lane(net, class, which);
@@ -370,6 +384,17 @@ weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_
     taskENTER_CRITICAL();
     net->receivers[receiver].budget = frames;
     net->receivers[receiver].left = frames;
+    taskEXIT_CRITICAL();
+    return WEIR_FREERTOS_OK;
+}
+
+weir_freertos_error_t weir_freertos_set_quota(weir_freertos_net_t *net, uint16_t receiver, uint16_t frames)
+{
+    if (receiver >= net->config.receivers) {
+        return WEIR_FREERTOS_BAD_RECEIVER;
+    }
+    taskENTER_CRITICAL();
+    net->receivers[receiver].quota = frames == 0 ? UINT16_MAX : frames;
     taskEXIT_CRITICAL();
     return WEIR_FREERTOS_OK;
 }

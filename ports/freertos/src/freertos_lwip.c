@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "weir/freertos_lwip.h"
 
+#include "lwip/opt.h"
 #include "lwip/pbuf.h"
 #include "lwip/tcpip.h"
 
 #if !LWIP_SUPPORT_CUSTOM_PBUF || !LWIP_TCPIP_CORE_LOCKING
 #error "lwipopts.h has to set LWIP_SUPPORT_CUSTOM_PBUF and LWIP_TCPIP_CORE_LOCKING to 1"
+#endif
+
+#if ETH_PAD_SIZE
+#error "lwipopts.h has to leave ETH_PAD_SIZE at 0: frames are handed over as the card has them"
+#endif
+
+/* Otherwise whoever has a connection can let lwIP keep every buffer of its receiver, by segments
+ * that do not follow each other. Their senders repeat them. */
+#if LWIP_TCP && TCP_QUEUE_OOSEQ && !TCP_OOSEQ_MAX_PBUFS
+#error "lwipopts.h has to set TCP_QUEUE_OOSEQ to 0, or TCP_OOSEQ_MAX_PBUFS"
+#endif
+
+#if LWIP_NETCONN_SEM_PER_THREAD && WEIR_FREERTOS_POINTER == 0
+#error "with LWIP_NETCONN_SEM_PER_THREAD lwIP has the first pointer of a task: define WEIR_FREERTOS_POINTER as 1"
 #endif
 
 /* lwIP's description of a frame, in the frame's buffer. */

@@ -131,6 +131,46 @@ static void a_receiver_goes_while_its_frames_wait(void)
     house_end();
 }
 
+/* The stack keeps all that comes for one receiver: another one of the class has its buffer. */
+static void a_receiver_keeps_to_its_quota(void)
+{
+    house_start(ORPHANS, PIECES, false);
+    house_bind(17, 7, 0, URGENT);
+    house_bind(6, 80, 1, URGENT);
+    house_quota(HOUSE_RECEIVERS, 1);
+    house_quota(0, HOUSE_FRAMES - 1);
+    house.stack_holds = true;
+    for (uint32_t count = 0; count < 10; count++) {
+        frame(TO_UDP_7);
+        house_work(URGENT);
+    }
+    CHECK(house.net.receivers[0].lane_full == 10 - (HOUSE_FRAMES - 1) && house_free(URGENT) == 1);
+    frame(TO_TCP_80);
+    CHECK(house.net.receivers[1].lane_full == 0 && house_free(URGENT) == 0);
+    settle();
+    frame(TO_UDP_7);
+    CHECK(house_free(URGENT) == HOUSE_FRAMES - 1);
+    /* Without one it may have all. */
+    house_quota(0, 0);
+    frame(TO_UDP_7);
+    frame(TO_UDP_7);
+    CHECK(house_free(URGENT) == 0);
+    settle();
+    house_end();
+}
+
+/* Somebody else's pointer where a lane's is expected is nobody's, and is not looked into. */
+static void a_pointer_that_is_no_lanes_is_left_alone(void)
+{
+    house_start(ORPHANS, PIECES, false);
+    uint8_t other[1] = {0};
+    weir_freertos_switched(other);
+    CHECK(house.net.charged == NULL);
+    weir_freertos_switched(&house.net.lanes[HOUSE_CLASSES]);
+    CHECK(house.net.charged == NULL);
+    house_end();
+}
+
 static void a_lane_that_nobody_empties_is_full_and_the_others_are_not(void)
 {
     house_start(ORPHANS, PIECES, false);
@@ -275,6 +315,8 @@ int main(void)
     a_frame_is_as_much_work_as_what_is_copied_of_it();
     what_the_table_does_not_hold_is_refused();
     a_receiver_goes_while_its_frames_wait();
+    a_receiver_keeps_to_its_quota();
+    a_pointer_that_is_no_lanes_is_left_alone();
     a_lane_that_nobody_empties_is_full_and_the_others_are_not();
     budgets_change_in_the_midst_of_a_flood();
     counters_and_the_clock_wrap();

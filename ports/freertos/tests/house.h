@@ -17,6 +17,7 @@
 
 #define CHECK(what) CHECK_IN(WEIR_CLASSES, "classes", what)
 
+enum { HOUSE_OVERHEAD = 7 };
 enum { HOUSE_CLASSES = 4, HOUSE_FRAMES = 3, HOUSE_RECEIVERS = 5, HOUSE_SLOTS = 16, HOUSE_BINDINGS = 8, HOUSE_HELD = 12 };
 enum { ORPHANS, PIECES, COMMON, URGENT };
 static const UBaseType_t urgencies[HOUSE_CLASSES] = {1, 2, 3, 20};
@@ -35,6 +36,7 @@ static struct {
     struct binding bindings[HOUSE_BINDINGS];
     uint8_t class_of[HOUSE_RECEIVERS]; /* the class of a receiver, by its urgency told last */
     uint32_t left[HOUSE_RECEIVERS];
+    uint16_t quota[HOUSE_RECEIVERS];         /* 0: none */
     weir_freertos_frame_t *held[HOUSE_HELD]; /* by the stack */
     bool stack_holds;                        /* does it hold what it gets? */
     uint32_t offered, given, lost;           /* frames, those that the stack got, and the dropped ones */
@@ -77,6 +79,7 @@ static weir_freertos_config_t house_config(void)
         .bindings = HOUSE_BINDINGS,
         .receivers = HOUSE_RECEIVERS,
         .stack_words = 100,
+        .overhead = HOUSE_OVERHEAD,
         .input = house_input,
         .context = &house,
     };
@@ -131,6 +134,21 @@ static bool house_has(uint8_t protocol, uint16_t port, uint8_t *which)
     return most >= 0;
 }
 
+/* The buffers that hold frames of a receiver. */
+static uint32_t house_held(uint16_t receiver)
+{
+    uint32_t count = 0;
+    for (uint8_t which = 0; which < HOUSE_CLASSES; which++) {
+        for (const weir_freertos_frame_t *frame = house.net.lanes[which].first; frame != NULL; frame = frame->next) {
+            count += frame->receiver == receiver;
+        }
+    }
+    for (uint32_t at = 0; at < HOUSE_HELD; at++) {
+        count += house.held[at] != NULL && house.held[at]->receiver == receiver;
+    }
+    return count;
+}
+
 /* What is to become of a frame; -1: it waits in the class `which`. */
 static int house_fate(const uint8_t *head, uint16_t length, uint16_t receiver, uint8_t *which)
 {
@@ -149,6 +167,9 @@ static int house_fate(const uint8_t *head, uint16_t length, uint16_t receiver, u
         if (house.net.receivers[receiver].budget != 0 && house.left[receiver]-- == 0) {
             house.left[receiver] = 0;
             return WEIR_FREERTOS_OVER_BUDGET;
+        }
+        if (house.quota[receiver] != 0 && house_held(receiver) >= house.quota[receiver]) {
+            return WEIR_FREERTOS_LANE_FULL;
         }
     } else if (packet.outcome == WEIR_DEMUX_NOT_IP || packet.outcome == WEIR_DEMUX_OTHER_PROTOCOL) {
         *which = COMMON;
@@ -187,6 +208,10 @@ static void house_frame(const uint8_t *bytes, uint16_t length)
         lost = of == NULL ? NULL : fate == WEIR_FREERTOS_LANE_FULL ? &of->lane_full : &of->over_budget;
         lost_before = lost == NULL ? 0 : *lost;
     }
+    bool is_its = fate == WEIR_FREERTOS_LANE_FULL || fate == WEIR_FREERTOS_OVER_BUDGET;
+    const weir_account_total_t *pays =
+        is_its && receiver != WEIR_DEMUX_NO_LINK ? &house.net.receivers[receiver].account : &house.net.nobody;
+    weir_cycles_t paid = pays->cycles + house.net.in_interrupt + HOUSE_OVERHEAD;
     BaseType_t woken = 0;
     weir_freertos_interrupt_begins(&house.net);
     fake.clock += 100;
@@ -204,6 +229,9 @@ static void house_frame(const uint8_t *bytes, uint16_t length)
         house.dropped[fate]++;
         house.lost++;
         CHECK(lost == NULL || *lost == lost_before + 1);
+        fake.clock += 30; /* the rest of it is skipped, at its own cost */
+        weir_freertos_discard(&house.net);
+        CHECK(pays->cycles == paid + 130);
     }
     fake.clock += 20;
     weir_freertos_interrupt_ends(&house.net);
@@ -289,6 +317,15 @@ static void house_budget(uint16_t receiver, uint32_t frames)
     }
 }
 
+static void house_quota(uint16_t receiver, uint16_t frames)
+{
+    weir_freertos_error_t error = weir_freertos_set_quota(&house.net, receiver, frames);
+    CHECK(error == (receiver < HOUSE_RECEIVERS ? WEIR_FREERTOS_OK : WEIR_FREERTOS_BAD_RECEIVER));
+    if (error == WEIR_FREERTOS_OK) {
+        house.quota[receiver] = frames;
+    }
+}
+
 static void house_refill(void)
 {
     weir_freertos_refill(&house.net);
@@ -311,6 +348,9 @@ static void house_check(void)
             here += house.held[at] != NULL && house.held[at]->which == which;
         }
         CHECK(here + house_free(which) == HOUSE_FRAMES);
+    }
+    for (uint16_t at = 0; at < HOUSE_RECEIVERS; at++) {
+        CHECK(house.net.receivers[at].held == house_held(at));
     }
     weir_account_total_t sum = house.net.nobody;
     for (uint16_t at = 0; at < HOUSE_RECEIVERS; at++) {
@@ -382,6 +422,9 @@ static void house_run(const uint8_t *data, size_t size)
         case 5:
             house.stack_holds = more & 1;
             house_release();
+            if (more & 2) {
+                house_quota(more / 4 % (HOUSE_RECEIVERS + 1), last % 3);
+            }
             break;
         case 6: /* a frame of any length, up to more than a buffer has */
             memset(bytes, last, sizeof bytes);

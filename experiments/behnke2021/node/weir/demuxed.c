@@ -24,9 +24,13 @@ enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS + 1 };
 enum { SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
-static weir_freertos_frame_t frames[CLASSES][SIZES_LANE];
+/* Each receiver has buffers of its own in its class. */
+static weir_freertos_frame_t frames[(SERVERS + STAGES_RECEIVERS) * SIZES_LANE];
 static weir_freertos_net_t net;
-static UBaseType_t udp_urgency;
+
+/* Ticks of the board's clock, of five instructions each, that the interrupt takes before its
+ * account begins and after it has ended. */
+enum { OVERHEAD = 6 };
 
 /* `work` has had the frame's first unit. */
 static void take_frame(weir_work_t *work, BaseType_t *woken)
@@ -49,6 +53,7 @@ static void take_frame(weir_work_t *work, BaseType_t *woken)
     if (frame == NULL) {
         tally.no_room++;
         card_skip_words(words - seen);
+        weir_freertos_discard(&net);
         return;
     }
     for (uint32_t at = 0; at < seen; at++) {
@@ -91,9 +96,18 @@ static void take_frames(BaseType_t *woken)
     }
 }
 
-void stages_take(BaseType_t *woken)
+void demuxed_begins(void)
 {
     weir_freertos_interrupt_begins(&net);
+}
+
+void demuxed_ends(void)
+{
+    weir_freertos_interrupt_ends(&net);
+}
+
+void stages_take(BaseType_t *woken)
+{
     if (weir_freertos_frames_wait(&net)) {
         stages_enable(false);
     } else {
@@ -103,7 +117,6 @@ void stages_take(BaseType_t *woken)
             stages_enable(true);
         }
     }
-    weir_freertos_interrupt_ends(&net);
 }
 
 bool demuxed_wait_ends(void)
@@ -116,14 +129,15 @@ bool demuxed_is_due(void)
     return net.card.state.phase == WEIR_MODERATE_RAISED;
 }
 
-static bool has_server(UBaseType_t urgency)
+/* The receivers of this urgency: servers of Modbus, UDP's, and those of pages and echoes. */
+static uint32_t receivers_at(UBaseType_t urgency)
 {
+    uint32_t count = options.layout->servers == urgency ? 2 : 0;
     for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
-        if (options.layout->modbus[server] == urgency) {
-            return true;
-        }
+        uint32_t its = options.modbus == MODBUS_TOGETHER ? options.layout->servers : options.layout->modbus[server];
+        count += its == urgency;
     }
-    return options.layout->servers == urgency;
+    return count + (servers_udp_urgency() == urgency);
 }
 
 void demuxed_start(struct netif *netif)
@@ -132,12 +146,16 @@ void demuxed_start(struct netif *netif)
     static const UBaseType_t without_server[SERVERS] = {
         [ORPHANS] = STAGES_ORPHAN_URGENCY, [PIECES] = STAGES_FRAGMENT_URGENCY, [COMMON] = STAGES_COMMON_URGENCY};
     uint8_t count = 0;
+    weir_freertos_frame_t *next = frames;
     for (; count < SERVERS; count++) {
-        classes[count] = (weir_freertos_class_t) {without_server[count], frames[count], SIZES_LANE};
+        classes[count] = (weir_freertos_class_t) {without_server[count], next, SIZES_LANE};
+        next += SIZES_LANE;
     }
     for (UBaseType_t urgency = STAGES_COMMON_URGENCY + 1; urgency < configMAX_PRIORITIES; urgency++) {
-        if (has_server(urgency)) {
-            classes[count] = (weir_freertos_class_t) {urgency, frames[count], SIZES_LANE};
+        uint16_t its = (uint16_t) (receivers_at(urgency) * SIZES_LANE);
+        if (its != 0) {
+            classes[count] = (weir_freertos_class_t) {urgency, next, its};
+            next += its;
             count++;
         }
     }
@@ -152,6 +170,7 @@ void demuxed_start(struct netif *netif)
         .receivers = STAGES_RECEIVERS,
         .stack_words = STACK_WORDS,
         .gather = options.gather_us * BOARD_CLOCK_MHZ,
+        .overhead = OVERHEAD,
         .input = weir_freertos_lwip_input,
         .context = netif,
     };
@@ -164,9 +183,7 @@ void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t ur
     if (options.driver == DRIVER_DEMUX) {
         weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
-        if (receiver == STAGES_UDP) {
-            udp_urgency = urgency;
-        }
+        weir_freertos_set_quota(&net, receiver, SIZES_LANE);
         if (options.budget != 0) {
             weir_freertos_set_budget(&net, receiver, options.budget);
         }
@@ -177,7 +194,7 @@ void demuxed_change(bool is_other)
 {
     weir_freertos_set_budget(&net, STAGES_MODBUS, is_other ? 1 : options.budget);
     weir_freertos_error_t error = is_other ? weir_freertos_unbind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP)
-                                           : weir_freertos_bind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, udp_urgency);
+                                           : weir_freertos_bind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, servers_udp_urgency());
     configASSERT(error == WEIR_FREERTOS_OK);
 }
 

@@ -11,14 +11,16 @@
  *     weir_freertos_interrupt_begins(&net);
  *     while (card_has_frame() && weir_work_take(&work)) {
  *         (void) weir_work_take_some(&work, weir_freertos_further_work(length));
- *         card_read(head, WEIR_FREERTOS_HEAD);
+ *         uint32_t seen = length < WEIR_FREERTOS_HEAD ? length : WEIR_FREERTOS_HEAD;
+ *         card_read(head, seen);
  *         weir_freertos_frame_t *frame = weir_freertos_admit(&net, head, length);
  *         if (frame != NULL) {
- *             memcpy(frame->words, head, WEIR_FREERTOS_HEAD);
- *             card_read(frame->words + WEIR_FREERTOS_HEAD / 4, length - WEIR_FREERTOS_HEAD);
+ *             memcpy(frame->words, head, seen);
+ *             card_read((uint8_t *) frame->words + seen, length - seen);
  *             weir_freertos_defer(&net, frame, &woken);
  *         } else {
- *             card_skip();
+ *             card_skip(length - seen);
+ *             weir_freertos_discard(&net);
  *         }
  *     }
  *     weir_freertos_interrupt_ends(&net);
@@ -73,6 +75,16 @@ _Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_
 #endif
 _Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 
+/**
+ * Which of a task's thread-local pointers is this port's, below
+ * configNUM_THREAD_LOCAL_STORAGE_POINTERS. Nobody else may set it, in any task.
+ */
+#ifndef WEIR_FREERTOS_POINTER
+#define WEIR_FREERTOS_POINTER 0
+#endif
+_Static_assert(WEIR_FREERTOS_POINTER < configNUM_THREAD_LOCAL_STORAGE_POINTERS,
+               "WEIR_FREERTOS_POINTER is below configNUM_THREAD_LOCAL_STORAGE_POINTERS");
+
 /** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
 #define WEIR_FREERTOS_STACK_BYTES 32u
@@ -82,7 +94,7 @@ _Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 typedef enum {
     WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
     WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
-    WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class are in use */
+    WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class, or of its receiver's quota, are in use */
     WEIR_FREERTOS_OVER_BUDGET = 3, /**< as many as its receiver may have came before */
     WEIR_FREERTOS_TOO_DEEP =
         4, /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
@@ -115,6 +127,8 @@ typedef struct {
     uint32_t over_budget;         /**< and those beyond the budget; the others were its worker's */
     uint32_t budget;              /**< frames for each tick of the budget; 0: as many as come */
     uint32_t left;                /**< of it, until the next */
+    uint16_t quota;               /**< buffers of its class that it may use; UINT16_MAX: all of them */
+    uint16_t held;                /**< of them, now */
 } weir_freertos_receiver_t;
 
 /** What waits for a class's worker. */
@@ -141,6 +155,7 @@ typedef struct {
     uint16_t receivers;   /**< the most */
     uint16_t stack_words; /**< of each worker */
     uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0: not at all */
+    uint32_t overhead;    /**< what an interrupt takes before weir_freertos_interrupt_begins() and after _ends(), in units of the clock */
     weir_freertos_input_t *input;
     void *context;
 } weir_freertos_config_t;
@@ -160,7 +175,8 @@ typedef struct weir_freertos_net {
     uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
     uint32_t *interrupted;                   /**< and did before the interrupt */
     uint32_t since;
-    uint32_t in_interrupt; /**< what the interrupt has taken for the next frame */
+    uint32_t in_interrupt; /**< what the interrupt has taken for the present frame */
+    uint16_t refused;      /**< the receiver of the frame that was not admitted last */
 } weir_freertos_net_t;
 
 /** Why a call is refused. Nothing is changed then, but a card that does not start is empty. */
@@ -195,6 +211,13 @@ weir_freertos_error_t weir_freertos_unbind(weir_freertos_net_t *net, uint8_t pro
  * call on; 0: as many as come. One that its class has no buffer for counts. In a task.
  */
 weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_t receiver, uint32_t frames);
+
+/**
+ * At most so many buffers of its class hold frames of the receiver at once, from this call on; 0:
+ * as many as there are. So a receiver whose frames the stack keeps does not starve others of its
+ * class. In a task.
+ */
+weir_freertos_error_t weir_freertos_set_quota(weir_freertos_net_t *net, uint16_t receiver, uint16_t frames);
 
 /** Begins the next period of all budgets. In an interrupt that the card's cannot interrupt, or a
  * critical section. */
@@ -249,6 +272,7 @@ WEIR_INLINE void weir_freertos_interrupt_begins(weir_freertos_net_t *net)
 {
     net->interrupted = net->charged;
     weir_freertos_charge(net, &net->in_interrupt);
+    net->in_interrupt += net->config.overhead;
 }
 
 /** It ends. */
@@ -268,19 +292,24 @@ WEIR_INLINE uint16_t weir_freertos_further_work(uint16_t length)
 
 /**
  * Which buffer a frame gets, of which `head` has the first bytes: WEIR_FREERTOS_HEAD, or `length`
- * if that is less. NULL: it is dropped, and the reason counted. In the card's interrupt.
+ * if that is less. NULL: it is dropped, and the reason counted; weir_freertos_discard() comes next.
+ * In the card's interrupt.
  */
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length);
 
 /** An admitted frame is read, and waits for its worker. In the card's interrupt. */
 void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken);
 
+/** A frame that was not admitted is skipped: what that took is its receiver's. In the card's
+ * interrupt. */
+void weir_freertos_discard(weir_freertos_net_t *net);
+
 /** The stack no longer needs a frame: its buffer is its class's again. In a task. */
 void weir_freertos_release(weir_freertos_frame_t *frame);
 
 /**
- * Another task runs. For FreeRTOSConfig.h, where a task's first thread-local pointer is left to
- * this port:
+ * Another task runs. For FreeRTOSConfig.h, where a thread-local pointer of tasks, by default the
+ * first, is left to this port:
  *
  *     #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
  *

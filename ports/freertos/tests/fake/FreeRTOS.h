@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #define configMAX_PRIORITIES 25
+#define configNUM_THREAD_LOCAL_STORAGE_POINTERS 1
 #define portMAX_DELAY UINT32_MAX
 #define pdTRUE 1
 #define pdPASS 1
