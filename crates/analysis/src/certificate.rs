@@ -84,6 +84,7 @@ struct Source<'a> {
     handler: u64,
     work: u64,
     max_work: Option<u64>,
+    packet_units: u64,
     queue: Option<u64>,
     /// The floor of the clock by the worst rate.
     interarrival: Option<u64>,
@@ -275,6 +276,7 @@ fn source(source: &model::Source, clock_hz: u64) -> Source<'_> {
         handler: source.handler.cycles,
         work: source.work.cycles,
         max_work: source.max_work,
+        packet_units: source.packet_units,
         queue: source.queue,
         interarrival: line_interarrival(source, clock_hz),
         moderation: source.moderation.map(|moderation| Moderation {

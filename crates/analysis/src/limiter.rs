@@ -136,7 +136,7 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
         (Some(count), Some(line)) => {
             // What an interrupt leaves counts for the next one, so that it needs no more packets
             // than were taken.
-            let new = count.min(source.max_work.unwrap_or(1));
+            let new = count.min(source.packets_taken());
             Some(timers.min(line.saturating_mul(new)))
         }
         (Some(_), None) => None,
@@ -150,7 +150,7 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
 
 /// The number of interrupts of `source` that take so many packets, if enough packets wait.
 pub(crate) fn interrupts_for(source: &Source, packets: u64) -> u64 {
-    packets.div_ceil(source.max_work.unwrap_or(1).max(1))
+    packets.div_ceil(source.packets_taken())
 }
 
 /// Does moderation let more packets pile up than one interrupt takes? Their bottom halves then wait

@@ -135,9 +135,7 @@ pub fn body(system: &System, source: usize) -> Body {
         .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
         .fold(0, u64::max);
     let per_unit = of.work.cycles.saturating_add(packet);
-    let all_taken = of
-        .queue
-        .is_some_and(|queue| queue <= of.max_work.unwrap_or(1));
+    let all_taken = of.queue.is_some_and(|queue| queue <= of.packets_taken());
     Body {
         leaves_packets: system.brings_packets(source) && !all_taken,
         cycles: of

@@ -149,3 +149,24 @@ fn a_deadline_of_frames_beyond_a_budget_is_no_guarantee() {
         (&13.into(), &13.into())
     );
 }
+
+/// A frame of 1,514 bytes is 23 units of work, and one that is begun is taken whole.
+#[test]
+fn long_frames_wait_for_more_interrupts_than_short_ones() {
+    for (work, interrupts) in [(1, 64), (23, 64), (24, 32), (47, 22)] {
+        let work = format!("max_work = {work}\nqueue = 64\n");
+        // Otherwise the interrupt alone would ask for more than the processor.
+        let cheap = |worst: &str| (worst.to_owned(), worst.replace("2100", "210"));
+        let text = rtos_node(&[("max_work = 1\n", &work)]);
+        let (from, to) = cheap("top_half = { worst = \"2100 cycles\"");
+        let (of, _) = json(&text.replace(&from, &to));
+        let row = of["rows"].as_array().unwrap().iter();
+        let responses = row.filter(|row| row["kind"] == "interrupt" && row["name"] == "ethernet");
+        let response = responses
+            .filter_map(|row| row["response_cycles"].as_u64())
+            .max()
+            .unwrap();
+        let flow = one(&of["flows"], "name", "command");
+        assert_eq!(flow["interrupt_cycles"], interrupts * response, "{of}");
+    }
+}

@@ -44,7 +44,7 @@ pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result
     if let Some(work) = plan.max_work {
         writeln!(
             out,
-            "/** The frames that one interrupt takes at most: for weir_work_begin(). */\nenum {{ WEIR_SOURCE_{}{MAX_WORK} = {work} }};\n",
+            "/** The units of work of one interrupt, for weir_work_begin(): a frame is one, and more if it is long. */\nenum {{ WEIR_SOURCE_{}{MAX_WORK} = {work} }};\n",
             plan.card
         )?;
     }

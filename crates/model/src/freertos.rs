@@ -46,6 +46,10 @@ pub struct FrameBudget {
     pub per_tick: u32,
 }
 
+/// Units of work of a frame of 1,514 bytes in ports/freertos (`weir_freertos_further_work()`, and
+/// one): what an interrupt copies counts.
+pub const FRAME_UNITS: u64 = 23;
+
 /// What a budget lets through, in cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickBudget {

@@ -30,6 +30,7 @@ use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Name;
 use crate::file::sections::Root;
 use crate::file::value::KeyValue;
+use crate::freertos::FRAME_UNITS;
 
 /// The system that `root` describes. None, and at least one problem, if it describes none.
 pub(crate) fn system(
@@ -49,7 +50,7 @@ pub(crate) fn system(
     let deadlines = freertos::deadlines(receivers.as_deref(), flows.as_deref());
     let freertos = freertos::resolve(root, processor.clock, &deadlines, problems);
     let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
-    Some(System {
+    let mut system = System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),
         sha256,
         cpu: processor.cpu,
@@ -60,7 +61,11 @@ pub(crate) fn system(
         flows: flows?,
         linux: linux?,
         freertos: freertos?,
-    })
+    };
+    if let Some(card) = system.card().filter(|_| system.freertos.is_some()) {
+        system.sources[card].packet_units = FRAME_UNITS;
+    }
+    Some(system)
 }
 
 /// Indices of sources and receivers by their names.

@@ -74,6 +74,16 @@ impl System {
     }
 }
 
+impl Source {
+    /// The packets that an interrupt takes if enough wait, at least: it does not begin another one
+    /// when its work is done, but takes the last one whole.
+    #[must_use]
+    pub fn packets_taken(&self) -> u64 {
+        let work = self.max_work.unwrap_or(1).max(1);
+        work.div_ceil(self.packet_units.max(1))
+    }
+}
+
 /// The processor and what it costs to be interrupted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
@@ -161,6 +171,8 @@ pub struct Source {
     pub work: Cost,
     /// The most units of work that one interrupt may do. None: not stated, so nothing is proven.
     pub max_work: Option<u64>,
+    /// Units of work that the longest packet takes, at least 1: 1 where a packet is a unit.
+    pub packet_units: u64,
     /// How often the source asks.
     pub rates: Rates,
     /// How often the source may interrupt.

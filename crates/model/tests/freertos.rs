@@ -4,7 +4,7 @@
 mod common;
 
 use common::{own, parsed, says};
-use weir_model::{Cost, FrameBudget, FrameLane, Freertos, TickBudget};
+use weir_model::{Cost, FRAME_UNITS, FrameBudget, FrameLane, Freertos, TickBudget};
 
 const COMMON: &str = "common = { urgency = 2, queue = 8 }";
 
@@ -198,4 +198,30 @@ fn a_budget_is_for_frames_that_are_found_by_their_port() {
         })
     );
     assert_eq!(of(1), None);
+}
+
+/// The constant of the port's header, as the preprocessor has it.
+fn of_port(name: &str) -> u64 {
+    let header = include_str!("../../../ports/freertos/include/weir/freertos.h");
+    let line = header
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!("#define {name} ")))
+        .unwrap();
+    line.trim_end_matches('u').parse().unwrap()
+}
+
+#[test]
+fn a_long_frame_is_as_many_units_as_in_the_port() {
+    let behind = of_port("WEIR_FREERTOS_LONGEST") - 4 - of_port("WEIR_FREERTOS_HEAD");
+    assert_eq!(FRAME_UNITS, 1 + behind / of_port("WEIR_FREERTOS_UNIT"));
+    let taken = |work: &str| {
+        let text = node(COMMON, "").replace("order = 1\n", &format!("order = 1\n{work}\n"));
+        parsed(&text).sources[0].packets_taken()
+    };
+    for (work, frames) in [("", 1), ("max_work = 1", 1), ("max_work = 23", 1)] {
+        assert_eq!(taken(work), frames, "{work}");
+    }
+    // The last one does more than is left.
+    assert_eq!(taken("max_work = 24"), 2);
+    assert_eq!(taken("max_work = 47"), 3);
 }

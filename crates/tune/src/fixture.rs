@@ -104,6 +104,7 @@ pub(crate) fn source(
         handler: cost(handler),
         work: cost(0),
         max_work: Some(1),
+        packet_units: 1,
         rates: Rates {
             expected: expected.map(rate),
             tolerated: tolerated.map(rate),

@@ -131,6 +131,8 @@ pub(crate) struct Source {
     pub(crate) handler: u64,
     pub(crate) work: u64,
     pub(crate) max_work: Option<u64>,
+    /// Null: 1.
+    pub(crate) packet_units: Option<u64>,
     pub(crate) queue: Option<u64>,
     pub(crate) interarrival: Option<u64>,
     pub(crate) moderation: Option<Moderation>,

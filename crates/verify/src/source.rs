@@ -3,6 +3,7 @@
 
 use crate::curve::{Curve, Demand, TooLarge};
 use crate::format::{Costs, Expiry, Limit, Place, Policy, Source, Timing};
+use crate::units::taken_by_one;
 
 /// The views of a source. A source without bound has none, and no curve.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +52,7 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
         Some(count) => {
             // A count that an interrupt left behind is reached again with as many packets as it
             // took.
-            let packets = source.max_work.unwrap_or(1).min(count);
+            let packets = taken_by_one(source).min(count);
             line.map(|line| line.saturating_mul(packets).min(timers))
         }
     };

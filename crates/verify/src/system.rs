@@ -35,6 +35,7 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
     for (index, source) in system.sources.iter().enumerate() {
         let place = format!("system.sources[{index}]");
         positive(&place, "max_work", source.max_work)?;
+        positive(&place, "packet_units", source.packet_units)?;
         positive(&place, "queue", source.queue)?;
         positive(&place, "interarrival", source.interarrival)?;
         if let Some(of) = source.moderation {

@@ -460,8 +460,14 @@ fn is_limited(source: &Source) -> bool {
 /// The interrupts of `source` until so many packets are taken, of which each takes as many as it
 /// may; none: nobody knows how many wait.
 pub(crate) fn rounds(source: &Source, packets: Option<u64>) -> Option<u64> {
-    let most = source.max_work.unwrap_or(1);
-    packets.map(|packets| packets.div_ceil(most))
+    packets.map(|packets| packets.div_ceil(taken_by_one(source)))
+}
+
+/// The packets that one interrupt of `source` takes at least, where so many wait: long ones, of
+/// which the last may do more work than is left.
+pub(crate) fn taken_by_one(source: &Source) -> u64 {
+    let units = source.packet_units.unwrap_or(1);
+    source.max_work.unwrap_or(1).div_ceil(units)
 }
 
 /// Can the limit never hold a request of `source` back?

@@ -90,6 +90,7 @@ pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limi
         handler: cost(handler),
         work: cost(0),
         max_work: Some(1),
+        packet_units: 1,
         rates: Rates {
             expected: None,
             tolerated: None,

@@ -40,7 +40,7 @@ impl System {
 
     /// The source of frames that FreeRTOS's tasks receive, as an index in [`System::sources`]: that
     /// of the flows with ports.
-    fn card(&self) -> Option<usize> {
+    pub(crate) fn card(&self) -> Option<usize> {
         let mut with_port = self
             .flows
             .iter()

@@ -355,6 +355,7 @@ fn one(
         handler: handler?,
         work: work?,
         max_work: source.max_work.optional()?.map(|count| count.0),
+        packet_units: 1,
         rates: rates?,
         limit: limit?,
         deadline: deadline?,

@@ -134,6 +134,7 @@ fn every_key_has_to_be_there_and_no_other() {
             let may_be_null = [
                 "time_slice",
                 "max_work",
+                "packet_units",
                 "interarrival",
                 "moderation",
                 "packet",

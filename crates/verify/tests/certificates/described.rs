@@ -142,6 +142,7 @@ fn source(source: &Value) -> Source {
         handler: cost(number(source, "handler")),
         work: cost(number(source, "work")),
         max_work: source["max_work"].as_u64(),
+        packet_units: source["packet_units"].as_u64().unwrap_or(1),
         rates: Rates {
             expected: None,
             tolerated: None,

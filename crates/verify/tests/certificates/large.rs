@@ -21,6 +21,7 @@ fn source(index: u32) -> Source {
         handler: cost(100 + u64::from(index % 7) * 10),
         work: cost(0),
         max_work: Some(1),
+        packet_units: 1,
         rates: Rates {
             expected: None,
             tolerated: None,

@@ -116,6 +116,7 @@ fn source() -> impl Strategy<Value = Source> {
             sometimes(1..9_u64),
         ),
         any::<bool>(),
+        prop_oneof![Just(1), 1..4_u64],
     )
         .prop_map(
             |(
@@ -126,6 +127,7 @@ fn source() -> impl Strategy<Value = Source> {
                 deadline,
                 (moderation, queue),
                 proven,
+                packet_units,
             )| {
                 Source {
                     name: String::new(),
@@ -133,6 +135,7 @@ fn source() -> impl Strategy<Value = Source> {
                     handler: cost(handler),
                     work: cost(work),
                     max_work: max_work.or(proven.then_some(1)),
+                    packet_units,
                     rates: Rates {
                         expected: None,
                         tolerated: None,
