@@ -34,8 +34,12 @@ pub struct ClientPlan {
     #[serde(default = "patience", deserialize_with = "time")]
     pub patience: u64,
     /// Does it read what it gets over TCP? If not, it asks all the same and its window closes.
-    #[serde(default = "reads")]
+    #[serde(default = "yes")]
     pub reads: bool,
+    /// Does it acknowledge what it gets over TCP? If not, it is as one that has lost its power: the
+    /// guest sends it the same again and again.
+    #[serde(default = "yes")]
+    pub acknowledges: bool,
 }
 
 /// What is asked.
@@ -61,7 +65,7 @@ fn patience() -> u64 {
     CLOCK_HZ
 }
 
-fn reads() -> bool {
+fn yes() -> bool {
     true
 }
 

@@ -2,19 +2,22 @@
 //! The peer's TCP/IP stack.
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium};
 use smoltcp::socket::icmp::{Endpoint, PacketBuffer, PacketMetadata, Socket};
 use smoltcp::time::Instant;
 use smoltcp::wire::{
-    EthernetAddress, HardwareAddress, Icmpv4Packet, Icmpv4Repr, IpAddress, IpCidr,
+    EthernetAddress, EthernetFrame, EthernetProtocol, HardwareAddress, Icmpv4Packet, Icmpv4Repr,
+    IpAddress, IpCidr, IpProtocol, Ipv4Packet, TcpPacket,
 };
 
 use crate::client::ClientRun;
 use crate::dhcp::DhcpServer;
 use crate::plan::{LONGEST, Plan, PlanError};
 use crate::report::{ClientReport, DhcpReport, PingReport};
+use crate::stream;
 
 /// The peer's hardware address.
 pub(crate) const ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
@@ -41,6 +44,8 @@ pub struct Station {
     pings: Vec<PingReport>,
     dhcp: Option<DhcpServer>,
     clients: Vec<ClientRun>,
+    /// The ports of clients that acknowledge nothing.
+    silent: Vec<Range<u16>>,
     stack_wanted: Option<u64>,
 }
 
@@ -79,6 +84,7 @@ impl Station {
             pings: Vec::new(),
             dhcp: None,
             clients: Vec::new(),
+            silent: Vec::new(),
             stack_wanted: None,
         }
     }
@@ -95,6 +101,9 @@ impl Station {
             .as_ref()
             .map(|dhcp| DhcpServer::new(dhcp, plan.address, plan.guest, sockets));
         for (number, client) in (0..).zip(&plan.clients) {
+            if !client.acknowledges {
+                station.silent.push(stream::ports(number));
+            }
             let client = ClientRun::new(client, plan.guest, number, sockets)?;
             station.clients.push(client);
         }
@@ -126,6 +135,11 @@ impl Station {
 
     /// Takes a frame that arrives at `now`.
     pub fn receive(&mut self, now: u64, frame: Vec<u8>) {
+        let is_lost = data_for(&frame)
+            .is_some_and(|port| self.silent.iter().any(|ports| ports.contains(&port)));
+        if is_lost {
+            return;
+        }
         self.queues.arrived.push_back(frame);
         self.stack_wanted = Some(now);
     }
@@ -193,6 +207,17 @@ impl Station {
     pub fn pings(&self) -> &[PingReport] {
         &self.pings
     }
+}
+
+/// The port that a frame brings data of TCP to.
+fn data_for(frame: &[u8]) -> Option<u16> {
+    let frame = EthernetFrame::new_checked(frame).ok()?;
+    let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
+    if frame.ethertype() != EthernetProtocol::Ipv4 || packet.next_header() != IpProtocol::Tcp {
+        return None;
+    }
+    let segment = TcpPacket::new_checked(packet.payload()).ok()?;
+    (!segment.payload().is_empty()).then(|| segment.dst_port())
 }
 
 /// What waits between smoltcp and the wire.

@@ -2,6 +2,7 @@
 //! A client that asks over TCP: one request at a time, the others wait.
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use std::ops::Range;
 
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{RecvError, Socket, SocketBuffer};
@@ -16,6 +17,12 @@ const NARROW: usize = 512;
 /// Each client has so many ports, from this one on, and uses them in turn.
 const PORTS_EACH: u16 = 1000;
 const PORTS: u16 = 32_000;
+/// The ports of the client with this number.
+pub(crate) fn ports(number: u16) -> Range<u16> {
+    let first = PORTS + PORTS_EACH * number;
+    first..first + PORTS_EACH
+}
+
 /// Bytes of a Modbus/TCP message before the function: transaction, protocol, length, unit.
 const MODBUS_HEADER: usize = 7;
 const READ_HOLDING: u8 = 3;
@@ -123,7 +130,7 @@ impl StreamClient {
         Self {
             dialogue,
             guest: IpEndpoint::new(guest.into(), port),
-            ports: PORTS + PORTS_EACH * number,
+            ports: ports(number).start,
             connections: 0,
             reads,
             socket: None,

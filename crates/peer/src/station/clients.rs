@@ -124,6 +124,13 @@ fn what_is_no_answer_is_told() {
         b"HTTP/1.0 200 OK\r\n\r\n",
     );
     assert_eq!(failures(&silent)[0], "no answer");
+    // It sends its request and gets no data.
+    let gone = ask(
+        r#""ask": {"http": "/"}, "acknowledges": false"#,
+        80,
+        b"HTTP/1.0 200 OK\r\n\r\n",
+    );
+    assert_eq!(failures(&gone)[0], "no answer");
 }
 
 #[test]

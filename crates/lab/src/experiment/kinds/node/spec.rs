@@ -146,6 +146,10 @@ fn from() -> String {
     "900ms".to_owned()
 }
 
+fn yes() -> bool {
+    true
+}
+
 /// 8 ns: 125 MIPS.
 fn shift() -> u8 {
     3
@@ -208,6 +212,9 @@ pub(super) struct Crowd {
     pattern: Template,
     /// How long each waits before it hangs up, in milliseconds.
     patience_ms: u32,
+    /// Does each acknowledge what it does not read? If not, it is as one that has lost its power.
+    #[serde(default = "yes")]
+    acknowledges: bool,
 }
 
 /// What is asked: an echo request of ICMP, or a question of the peer's clients, as it writes them.
@@ -253,7 +260,9 @@ impl Crowd {
                 "ask": self.ask,
                 "port": self.port,
                 "patience": format!("{}ms", self.patience_ms),
-                "reads": false,
+                // One that acknowledges nothing has a window for all of it.
+                "reads": !self.acknowledges,
+                "acknowledges": self.acknowledges,
             }))
         };
         (1..=self.number).map(of).collect()
