@@ -110,6 +110,14 @@ fn what_cannot_be_is_refused() {
         );
     }
     says(
+        &text(
+            &format!("[freertos]\npriorities = 25\ntick_rate = \"1Hz\"\n{COMMON}"),
+            "urgency = 5\nbudget = «\"1000000MHz\"»",
+        ),
+        "more than 32 bits count",
+        "leave it out",
+    );
+    says(
         &text("", "urgency = 5\nbudget = «\"1kHz\"»"),
         "nothing keeps this budget",
         "add `[freertos]`",

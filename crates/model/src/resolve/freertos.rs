@@ -175,12 +175,21 @@ fn budgets(root: &Root, tick_hz: u64, problems: &mut Problems<'_>) -> Option<Vec
                     all.push(FrameBudget { receiver, per_tick });
                 }
             }
+            None if per_tick.is_some() => {
+                all = None;
+                problems.report(
+                    "this budget is more than 32 bits count in a tick",
+                    of.budget.at,
+                    "too large",
+                    "leave it out: no card brings so many frames",
+                );
+            }
             _ => {
                 all = None;
                 problems.report(
                     "this budget is no whole number of hertz with at least one frame in each tick",
                     of.budget.at,
-                    "too small, too large or not whole",
+                    "too small or not whole",
                     format!("write a multiple of \"{tick_hz}Hz\", the rate of FreeRTOS's tick"),
                 );
             }
