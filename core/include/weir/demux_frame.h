@@ -52,7 +52,7 @@ enum {
     WEIR_DEMUX_TRUNCATED = 5,
     /**
      * The headers contradict themselves: a wrong version, or a length too small for its contents.
-     * No stack delivers such a frame.
+     * By the RFCs of its protocol no stack delivers such a frame.
      */
     WEIR_DEMUX_MALFORMED = 6,
     /** More than WEIR_DEMUX_EXTENSIONS extension headers. */
