@@ -44,6 +44,7 @@ pub fn source(name: &str, vector: &str) -> Source {
         handler: cost(100),
         work: cost(0),
         max_work: Some(1),
+        packet_units: 1,
         rates: Rates {
             expected: Rate::from_hertz(100.0).ok(),
             tolerated: Rate::from_hertz(4000.0).ok(),
