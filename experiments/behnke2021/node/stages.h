@@ -32,6 +32,8 @@ enum {
 
 #ifdef NODE_WEIR
 
+#include "weir/freertos.h"
+
 /* Starts the limit and, with driver=demux, the workers: `netif` gets their frames. */
 void stages_start(struct netif *netif);
 
@@ -39,10 +41,6 @@ void stages_start(struct netif *netif);
  * limit wants it, too. From an interrupt or a task. */
 void stages_enable(bool on);
 bool stages_is_on(void);
-
-/* The card interrupts, and has interrupted: what is between them is accounted. */
-void stages_begin(void);
-void stages_end(void);
 
 /* May its driver serve it? */
 bool stages_let_in(void);
@@ -54,6 +52,24 @@ static inline bool stages_demux(void)
 }
 
 void stages_take(BaseType_t *woken);
+
+/* The receivers of driver=demux, with their accounts. */
+extern weir_freertos_net_t stages_net;
+
+/* The card interrupts, and has interrupted: what is between them is accounted. */
+static inline void stages_begin(void)
+{
+    if (stages_demux()) {
+        weir_freertos_interrupt_begins(&stages_net);
+    }
+}
+
+static inline void stages_end(void)
+{
+    if (stages_demux()) {
+        weir_freertos_interrupt_ends(&stages_net);
+    }
+}
 
 /* A server has a port: 6 is TCP, 17 UDP. Does nothing with the other drivers. */
 void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t urgency);

@@ -25,16 +25,6 @@ void weir_freertos_switched(void *of)
     }
 }
 
-/* Charges what the interrupt has taken since the last frame to the one that it has decided on. */
-static uint32_t take_spent(weir_freertos_net_t *net)
-{
-    uint32_t now = WEIR_FREERTOS_CLOCK;
-    uint32_t spent = net->in_interrupt + (now - net->since);
-    net->since = now;
-    net->in_interrupt = 0;
-    return spent;
-}
-
 /* A frame is done with: what it took is its receiver's, or nobody's. */
 static void count(weir_freertos_net_t *net, uint16_t receiver, uint32_t spent)
 {
@@ -44,16 +34,11 @@ static void count(weir_freertos_net_t *net, uint16_t receiver, uint32_t spent)
 
 /* ---------------------------------------------------------------- demux: in the interrupt */
 
-static weir_freertos_frame_t *drop(weir_freertos_net_t *net, uint16_t receiver, weir_freertos_reason_t reason)
+static weir_freertos_frame_t *drop(weir_freertos_net_t *net, weir_account_total_t *whose, weir_freertos_reason_t reason)
 {
     net->dropped[reason]++;
-    net->refused = receiver;
+    net->refused = whose;
     return NULL;
-}
-
-void weir_freertos_discard(weir_freertos_net_t *net)
-{
-    count(net, net->refused, take_spent(net));
 }
 
 /* Takes a buffer for a frame; NULL if its class has none. */
@@ -76,13 +61,13 @@ static weir_freertos_frame_t *admit_to(weir_freertos_net_t *net, const weir_demu
     weir_freertos_receiver_t *receiver = &net->receivers[index];
     if (receiver->budget != 0 && receiver->left == 0) {
         receiver->over_budget++;
-        return drop(net, index, WEIR_FREERTOS_OVER_BUDGET);
+        return drop(net, &receiver->account, WEIR_FREERTOS_OVER_BUDGET);
     }
     receiver->left--; /* without a budget nobody asks what is left */
     weir_freertos_frame_t *frame = receiver->held < receiver->quota ? take_frame(net, found->which, index, length) : NULL;
     if (frame == NULL) {
         receiver->lane_full++;
-        return drop(net, index, WEIR_FREERTOS_LANE_FULL);
+        return drop(net, &receiver->account, WEIR_FREERTOS_LANE_FULL);
     }
     receiver->held++;
     return frame;
@@ -112,21 +97,21 @@ static weir_freertos_frame_t *admit_other(weir_freertos_net_t *net, const weir_d
         if (!is_whole) { /* there is more of it */
             break;
         }
-        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+        return drop(net, &net->nobody, WEIR_FREERTOS_MALFORMED);
     default:
-        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+        return drop(net, &net->nobody, WEIR_FREERTOS_MALFORMED);
     }
     if (which == WEIR_DEMUX_DROP) {
-        return drop(net, WEIR_DEMUX_NO_LINK, reason);
+        return drop(net, &net->nobody, reason);
     }
     weir_freertos_frame_t *frame = take_frame(net, which, WEIR_DEMUX_NO_LINK, length);
-    return frame != NULL ? frame : drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_LANE_FULL);
+    return frame != NULL ? frame : drop(net, &net->nobody, WEIR_FREERTOS_LANE_FULL);
 }
 
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length)
 {
     if (length > WEIR_FREERTOS_LONGEST - CHECKSUM) {
-        return drop(net, WEIR_DEMUX_NO_LINK, WEIR_FREERTOS_MALFORMED);
+        return drop(net, &net->nobody, WEIR_FREERTOS_MALFORMED);
     }
     weir_demux_packet_t packet;
     uint16_t present = length < WEIR_FREERTOS_HEAD ? length : (uint16_t) WEIR_FREERTOS_HEAD;
@@ -154,7 +139,7 @@ void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame,
         lane->last->next = frame;
     }
     lane->last = frame;
-    frame->spent = take_spent(net);
+    frame->spent = weir_freertos_take_spent(net);
 }
 
 /* -------------------------------------------------------------------------- defer: the workers */

@@ -26,7 +26,7 @@ enum { SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 /* Each receiver has buffers of its own in its class. */
 static weir_freertos_frame_t frames[(SERVERS + STAGES_RECEIVERS) * SIZES_LANE];
-static weir_freertos_net_t net;
+weir_freertos_net_t stages_net;
 
 /* Ticks of the board's clock, of five instructions each, that the interrupt takes before its
  * account begins and after it has ended. */
@@ -49,18 +49,18 @@ static void take_frame(weir_work_t *work, BaseType_t *woken)
     } else {
         card_read_words(head, seen);
     }
-    weir_freertos_frame_t *frame = weir_freertos_admit(&net, (const uint8_t *) head, (uint16_t) length);
+    weir_freertos_frame_t *frame = weir_freertos_admit(&stages_net, (const uint8_t *) head, (uint16_t) length);
     if (frame == NULL) {
         tally.no_room++;
         card_skip_words(words - seen);
-        weir_freertos_discard(&net);
+        weir_freertos_discard(&stages_net);
         return;
     }
     for (uint32_t at = 0; at < seen; at++) {
         frame->words[at] = head[at];
     }
     card_read_words(frame->words + seen, words - seen);
-    weir_freertos_defer(&net, frame, woken);
+    weir_freertos_defer(&stages_net, frame, woken);
 }
 
 /* Forgets the frames that came, unless there are further ones. */
@@ -96,24 +96,14 @@ static void take_frames(BaseType_t *woken)
     }
 }
 
-void demuxed_begins(void)
-{
-    weir_freertos_interrupt_begins(&net);
-}
-
-void demuxed_ends(void)
-{
-    weir_freertos_interrupt_ends(&net);
-}
-
 void stages_take(BaseType_t *woken)
 {
-    if (weir_freertos_frames_wait(&net)) {
+    if (weir_freertos_frames_wait(&stages_net)) {
         stages_enable(false);
     } else {
         take_frames(woken);
         bool is_left = is_more();
-        if (weir_freertos_frames_taken(&net, is_left) && options.gather_us != 0) {
+        if (weir_freertos_frames_taken(&stages_net, is_left) && options.gather_us != 0) {
             stages_enable(true);
         }
     }
@@ -121,12 +111,12 @@ void stages_take(BaseType_t *woken)
 
 bool demuxed_wait_ends(void)
 {
-    return weir_freertos_wait_ends(&net);
+    return weir_freertos_wait_ends(&stages_net);
 }
 
 bool demuxed_is_due(void)
 {
-    return net.card.state.phase == WEIR_MODERATE_RAISED;
+    return stages_net.card.state.phase == WEIR_MODERATE_RAISED;
 }
 
 /* The receivers of this urgency: servers of Modbus, UDP's, and those of pages and echoes. */
@@ -174,33 +164,34 @@ void demuxed_start(struct netif *netif)
         .input = weir_freertos_lwip_input,
         .context = netif,
     };
-    weir_freertos_error_t error = weir_freertos_start(&net, &config);
+    weir_freertos_error_t error = weir_freertos_start(&stages_net, &config);
     configASSERT(error == WEIR_FREERTOS_OK);
 }
 
 void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t urgency)
 {
     if (options.driver == DRIVER_DEMUX) {
-        weir_freertos_error_t error = weir_freertos_bind(&net, protocol, port, receiver, urgency);
+        weir_freertos_error_t error = weir_freertos_bind(&stages_net, protocol, port, receiver, urgency);
         configASSERT(error == WEIR_FREERTOS_OK);
-        weir_freertos_set_quota(&net, receiver, SIZES_LANE);
+        weir_freertos_set_quota(&stages_net, receiver, SIZES_LANE);
         if (options.budget != 0) {
-            weir_freertos_set_budget(&net, receiver, options.budget);
+            weir_freertos_set_budget(&stages_net, receiver, options.budget);
         }
     }
 }
 
 void demuxed_change(bool is_other)
 {
-    weir_freertos_set_budget(&net, STAGES_MODBUS, is_other ? 1 : options.budget);
-    weir_freertos_error_t error = is_other ? weir_freertos_unbind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP)
-                                           : weir_freertos_bind(&net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, servers_udp_urgency());
+    weir_freertos_set_budget(&stages_net, STAGES_MODBUS, is_other ? 1 : options.budget);
+    weir_freertos_error_t error = is_other
+                                      ? weir_freertos_unbind(&stages_net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP)
+                                      : weir_freertos_bind(&stages_net, IP_PROTO_UDP, SERVERS_UDP_PORT, STAGES_UDP, servers_udp_urgency());
     configASSERT(error == WEIR_FREERTOS_OK);
 }
 
 void demuxed_refill(void)
 {
-    weir_freertos_refill(&net);
+    weir_freertos_refill(&stages_net);
 }
 
 void stages_print(void)
@@ -211,21 +202,21 @@ void stages_print(void)
         return;
     }
     uint32_t buffers = 0;
-    for (uint8_t which = 0; which < net.config.count; which++) {
-        for (const weir_freertos_frame_t *frame = net.lanes[which].free; frame != NULL; frame = frame->next) {
+    for (uint8_t which = 0; which < stages_net.config.count; which++) {
+        for (const weir_freertos_frame_t *frame = stages_net.lanes[which].free; frame != NULL; frame = frame->next) {
             buffers++;
         }
     }
     host_print(",\n  \"weir\": {\"handled\": ");
-    host_print_number(net.all.packets);
-    host_print_field("ticks", net.all.cycles);
-    host_print_field("for_nobody", net.nobody.cycles);
+    host_print_number(stages_net.all.packets);
+    host_print_field("ticks", stages_net.all.cycles);
+    host_print_field("for_nobody", stages_net.nobody.cycles);
     host_print_field("buffers", buffers);
     for (uint32_t reason = 0; reason < WEIR_FREERTOS_REASONS; reason++) {
-        host_print_field(reasons[reason], net.dropped[reason]);
+        host_print_field(reasons[reason], stages_net.dropped[reason]);
     }
     for (uint32_t at = 0; at < STAGES_RECEIVERS; at++) {
-        const weir_freertos_receiver_t *receiver = &net.receivers[at];
+        const weir_freertos_receiver_t *receiver = &stages_net.receivers[at];
         host_print(",\n    \"");
         host_print(names[at]);
         host_print("\": {\"frames\": ");

@@ -10,10 +10,6 @@ struct netif;
 /* Makes the workers, which hand frames to `netif`. */
 void demuxed_start(struct netif *netif);
 
-/* The card interrupts, and has interrupted. */
-void demuxed_begins(void);
-void demuxed_ends(void);
-
 /* Has the time of gathered frames passed, by the tick? Are they to be taken now? */
 bool demuxed_wait_ends(void);
 bool demuxed_is_due(void);

@@ -47,20 +47,6 @@ bool stages_is_on(void)
     return options.limit_hz == 0 ? CARD_INT_EN != 0 : (limit.state.flags & WEIR_LIMIT_IS_USER_OFF) == 0;
 }
 
-void stages_begin(void)
-{
-    if (options.driver == DRIVER_DEMUX) {
-        demuxed_begins();
-    }
-}
-
-void stages_end(void)
-{
-    if (options.driver == DRIVER_DEMUX) {
-        demuxed_ends();
-    }
-}
-
 bool stages_let_in(void)
 {
     /* Gathered frames come once in a tick. */

@@ -175,8 +175,8 @@ typedef struct weir_freertos_net {
     uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
     uint32_t *interrupted;                   /**< and did before the interrupt */
     uint32_t since;
-    uint32_t in_interrupt; /**< what the interrupt has taken for the present frame */
-    uint16_t refused;      /**< the receiver of the frame that was not admitted last */
+    uint32_t in_interrupt;         /**< what the interrupt has taken for the present frame */
+    weir_account_total_t *refused; /**< whose the frame was that was not admitted last */
 } weir_freertos_net_t;
 
 /** Why a call is refused. Nothing is changed then, but a card that does not start is empty. */
@@ -300,9 +300,22 @@ weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8
 /** An admitted frame is read, and waits for its worker. In the card's interrupt. */
 void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken);
 
+/* What the interrupt has taken since the last frame is the present one's. */
+WEIR_INLINE uint32_t weir_freertos_take_spent(weir_freertos_net_t *net)
+{
+    uint32_t now = WEIR_FREERTOS_CLOCK;
+    uint32_t spent = net->in_interrupt + (now - net->since);
+    net->since = now;
+    net->in_interrupt = 0;
+    return spent;
+}
+
 /** A frame that was not admitted is skipped: what that took is its receiver's. In the card's
  * interrupt. */
-void weir_freertos_discard(weir_freertos_net_t *net);
+WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
+{
+    weir_account_count(&net->all, net->refused, weir_freertos_take_spent(net));
+}
 
 /** The stack no longer needs a frame: its buffer is its class's again. In a task. */
 void weir_freertos_release(weir_freertos_frame_t *frame);
