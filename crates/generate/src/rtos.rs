@@ -397,15 +397,8 @@ impl<'a> RtosPlanner<'a> {
                 users.push(of);
             }
         };
-        let lanes = [
-            ("common", Some(freertos.common)),
-            ("orphans", freertos.orphans),
-            ("fragments", freertos.fragments),
-        ];
-        for (name, lane) in lanes {
-            if let Some(lane) = lane {
-                add(lane.urgency, u64::from(lane.queue), name);
-            }
+        for (key, lane) in freertos.lanes() {
+            add(lane.urgency, u64::from(lane.queue), key);
         }
         for flow in flows {
             let receiver = &system.receivers[flow.receiver];

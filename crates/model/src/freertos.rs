@@ -25,6 +25,20 @@ pub struct Freertos {
     pub budgets: Vec<FrameBudget>,
 }
 
+impl Freertos {
+    /// The lanes of the file, by their keys.
+    pub fn lanes(&self) -> impl Iterator<Item = (&'static str, FrameLane)> {
+        let lanes = [
+            ("common", Some(self.common)),
+            ("orphans", self.orphans),
+            ("fragments", self.fragments),
+        ];
+        lanes
+            .into_iter()
+            .filter_map(|(key, lane)| Some((key, lane?)))
+    }
+}
+
 /// Where frames without a receiver wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameLane {

@@ -176,7 +176,12 @@ impl<'a> Units<'a> {
             .flows
             .iter()
             .zip(&units.taken)
-            .map(|(flow, taken)| budgeted(flow, taken.clone()))
+            .map(|(flow, taken)| {
+                taken
+                    .as_ref()
+                    .map(|taken| budgeted(flow, taken))
+                    .transpose()
+            })
             .collect::<Result<_, _>>()?;
         units.list_tasks()?;
         units.turns = units.turns()?;
@@ -442,14 +447,15 @@ impl<'a> Units<'a> {
 
 /// What the budget of a flow's receiver leaves of its packets. At the begin of a window a whole
 /// budget may be left, a tick that is late may come at once, and the next one on time with it.
-fn budgeted(flow: &Flow, taken: Option<Curve>) -> Result<Option<Curve>, TooLarge> {
-    let (Some(taken), Some(budget)) = (taken.clone(), flow.budget) else {
+fn budgeted(flow: &Flow, taken: &Curve) -> Result<Curve, TooLarge> {
+    let taken = taken.clone();
+    let Some(budget) = flow.budget else {
         return Ok(taken);
     };
     let twice = budget.frames.saturating_mul(2);
     let late = u128::from(budget.tick);
     let stairs = Curve::stairs(twice, budget.frames, budget.tick, late)?;
-    Ok(Some(taken.and(stairs)))
+    Ok(taken.and(stairs))
 }
 
 /// Does software limit `source`?

@@ -11,7 +11,9 @@
 #define LWIP_TCPIP_CORE_LOCKING 1
 #ifdef NODE_WEIR
 #define LWIP_SUPPORT_CUSTOM_PBUF 1
+#ifndef TCP_QUEUE_OOSEQ
 #define TCP_QUEUE_OOSEQ 0
+#endif
 #endif
 #define LWIP_NETCONN 1
 #define LWIP_SOCKET 0

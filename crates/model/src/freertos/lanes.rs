@@ -11,31 +11,18 @@ impl System {
     #[must_use]
     pub fn with_frame_lanes(self) -> Self {
         let mut system = self;
-        for (name, lane) in system.frame_lanes() {
-            if let Some(card) = system.card().filter(|_| lane.bottom_half.cycles > 0) {
-                system
-                    .flows
-                    .push(flow(name, lane, card, system.receivers.len()));
-                system.receivers.push(receiver(name, lane));
+        let (Some(card), Some(freertos)) = (system.card(), &system.freertos) else {
+            return system;
+        };
+        for (key, lane) in freertos.lanes() {
+            if lane.bottom_half.cycles > 0 {
+                let name = format!("{key} lane");
+                let of_lane = flow(&name, lane, card, system.receivers.len());
+                system.flows.push(of_lane);
+                system.receivers.push(receiver(&name, lane));
             }
         }
         system
-    }
-
-    /// The lanes of `[freertos]`, by what their frames are called.
-    fn frame_lanes(&self) -> Vec<(&'static str, FrameLane)> {
-        let Some(freertos) = &self.freertos else {
-            return Vec::new();
-        };
-        let lanes = [
-            ("common lane", Some(freertos.common)),
-            ("orphans lane", freertos.orphans),
-            ("fragments lane", freertos.fragments),
-        ];
-        let stated = lanes.into_iter();
-        stated
-            .filter_map(|(name, lane)| Some((name, lane?)))
-            .collect()
     }
 
     /// The source of frames that FreeRTOS's tasks receive, as an index in [`System::sources`]: that

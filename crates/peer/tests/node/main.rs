@@ -247,6 +247,26 @@ fn a_masked_interrupt_costs_a_task_above_nothing_and_others_one_each() {
 }
 
 #[test]
+fn what_lwip_must_not_do_beside_weir_does_not_compile() {
+    if !arm::has_tools() {
+        return;
+    }
+    for (option, says) in [
+        ("-DTCP_QUEUE_OOSEQ=1", "TCP_QUEUE_OOSEQ to 0"),
+        (
+            "-DLWIP_NETCONN_SEM_PER_THREAD=1",
+            "define WEIR_FREERTOS_POINTER as 1",
+        ),
+    ] {
+        let mut build = Command::new(repository("experiments/behnke2021/node/build.sh"));
+        let output = build.args(["-DNODE_WEIR", option]).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{option}");
+        assert!(printed.contains(says), "{option}: {printed}");
+    }
+}
+
+#[test]
 fn what_the_node_cannot_do_is_refused() {
     let Some(node) = Node::new() else { return };
     for (options, reason) in [

@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 use weir_model::{
-    Cpu, EventCosts, Expiry, Flow, FrameBudget, FrameLane, Freertos, Interval, Level, Limit, Linux,
+    Cpu, EventCosts, Expiry, Flow, FrameBudget, Freertos, Interval, Level, Limit, Linux,
     Moderation, Nesting, Place, Policy, Rate, Rates, Receiver, Selector, SiliconLimit, Source,
     System, TaskModel, Timer, Timing,
 };
 
-use crate::systems::{CLOCK, cost, level};
+use crate::systems::{CLOCK, cost, level, with_budgets};
 
 fn number(of: &Value, key: &str) -> u64 {
     of[key].as_u64().unwrap_or_else(|| panic!("{key} of {of}"))
@@ -118,20 +118,7 @@ fn freertos(of: &Value) -> Option<Freertos> {
             });
         }
     }
-    Some(Freertos {
-        priorities: 5,
-        tick_hz: 1,
-        tick_cycles: tick?,
-        stack_bytes: 512,
-        common: FrameLane {
-            urgency: 0,
-            queue: 1,
-            bottom_half: cost(0),
-        },
-        orphans: None,
-        fragments: None,
-        budgets,
-    })
+    Some(with_budgets(tick?, budgets))
 }
 
 fn source(source: &Value) -> Source {
