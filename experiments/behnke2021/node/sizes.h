@@ -22,7 +22,8 @@
 #define PBUF_POOL_SIZE 64
 #endif
 
-/* Frames of a class of Weir's stages that are in the node at once. */
+/* With Weir's stages: the frames of a receiver, or of a lane without one, that are in the node at
+ * once. */
 #ifndef SIZES_LANE
 #define SIZES_LANE 8
 #endif

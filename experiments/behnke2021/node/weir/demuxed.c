@@ -144,6 +144,7 @@ void demuxed_start(struct netif *netif)
     for (UBaseType_t urgency = STAGES_COMMON_URGENCY + 1; urgency < configMAX_PRIORITIES; urgency++) {
         uint16_t its = (uint16_t) (receivers_at(urgency) * SIZES_LANE);
         if (its != 0) {
+            configASSERT(count < CLASSES); /* a server-urgency that no other server has is one too many */
             classes[count] = (weir_freertos_class_t) {urgency, next, its};
             next += its;
             count++;
@@ -198,7 +199,7 @@ void stages_print(void)
 {
     static const char *const names[STAGES_RECEIVERS] = {"modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo"};
     static const char *const reasons[WEIR_FREERTOS_REASONS] = {"no_receiver", "malformed", "lane_full", "over_budget", "too_deep"};
-    if (options.driver != DRIVER_DEMUX) {
+    if (options.driver != DRIVER_DEMUX || stages_net.receivers == NULL) {
         return;
     }
     uint32_t buffers = 0;
