@@ -147,14 +147,15 @@ fn qemu_search_names_only_series_that_its_variant_has_at_its_point() {
     if !arm::has_tools() {
         return;
     }
-    let run = |value: &str| {
-        let root = repository(&NODE.replace("VALUE", value));
+    let run_of = |experiment: &str| {
+        let root = repository(experiment);
         let node = root.path().join("experiments/behnke2021/node");
         std::fs::create_dir_all(&node).unwrap();
         let costs = "interrupt = {}\ntask = {}\nlongest = {}\n";
         std::fs::write(node.join("costs.toml"), costs).unwrap();
         said(&reproduce(root.path(), &["none/small"]).assert().code(2))
     };
+    let run = |value: &str| run_of(&NODE.replace("VALUE", value));
     let text = run("b.off");
     assert!(text.contains("`worst`: a run has no value `off`"), "{text}");
     let text = run("a.few");
@@ -162,6 +163,9 @@ fn qemu_search_names_only_series_that_its_variant_has_at_its_point() {
         text.contains("`where` of `a.few` leaves out x = 5"),
         "{text}"
     );
+    let delayed = NODE.replace("rate = [1, 2]", "rate = [1, 2], delay_us = [1, 2]");
+    let text = run_of(&delayed.replace("VALUE", "a.off"));
+    assert!(text.contains("`delay_us` is for a crowd"), "{text}");
     // The search is right, so the node is built; the folder has no script for it.
     let text = run("a.off");
     assert!(text.contains("run.sh"), "{text}");

@@ -7,7 +7,7 @@
 //! these the search climbs by small and large changes. The board is deterministic and every random
 //! number comes from the seed and the number of the run, so the same flood is found again.
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 
 use indicatif::ProgressBar;
 use rand::{Rng, SeedableRng};
@@ -64,8 +64,9 @@ pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<Sea
         .collect()
 }
 
-/// Checks the searches, before the runs. `taken` are the names of other values; `knows` accepts a
-/// variant and the name of a value of it, and `parses` a flood.
+/// Checks the searches, before the runs. `taken` are the names of other values, and `beside` the
+/// ranges that the kind itself uses, which a pattern need not have; `knows` accepts a variant and
+/// the name of a value of it, and `parses` a flood.
 ///
 /// # Errors
 /// A name in a formula that begins with no variant, or that `knows` rejects; an id that is not the
@@ -73,14 +74,14 @@ pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<Sea
 pub(super) fn check<P, E: Display>(
     searches: &[SearchSpec],
     plan: &SeriesPlan,
-    taken: &BTreeSet<String>,
+    (taken, beside): (&BTreeSet<String>, &[&str]),
     knows: impl Fn(&str, &str) -> Result<(), String>,
     parses: impl Fn(&str) -> Result<P, E>,
 ) -> Result<(), ExperimentError> {
     let mut ids = taken.clone();
     searches.iter().try_for_each(|search| {
         search
-            .check_form()
+            .check_form(beside)
             .and_then(|()| plan.check_formula(&search.value, &knows))
             .and_then(|()| search.check_floods(&parses))
             .and_then(|()| {
@@ -100,7 +101,7 @@ pub(super) fn check<P, E: Display>(
 /// A form of which no flood is possible, a run that fails.
 pub(super) fn carry_out(
     searches: &[SearchSpec],
-    measure: impl Fn(&SearchSpec, &str) -> Result<Option<f64>, ExperimentError> + Sync,
+    measure: impl Fn(&SearchSpec, &Flood) -> Result<Option<f64>, ExperimentError> + Sync,
 ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
     let bar = bar(searches.iter().map(|search| search.runs).sum());
     let worst: Result<Vec<Worst>, _> = searches
@@ -113,16 +114,39 @@ pub(super) fn carry_out(
     let values = of_each().map(|(of, worst)| (of.id.clone(), worst.value));
     let rows = of_each().map(|(of, worst)| {
         let value = format!("{:.2}", worst.value);
-        vec![of.id.clone(), value, worst.flood.clone()]
+        vec![of.id.clone(), value, worst.flood.to_string()]
     });
     let detail = Detail::new(&["searched", "worst", "flood"], rows);
     Ok((values.collect(), detail))
 }
 
+/// A flood that is tried.
+pub(super) struct Flood {
+    /// The pattern, with its numbers.
+    pub pattern: String,
+    /// The numbers that it does not have.
+    beside: BTreeMap<String, u64>,
+}
+
+impl Flood {
+    /// The number of a range that the pattern does not have.
+    pub fn beside(&self, name: &str) -> Option<u64> {
+        self.beside.get(name).copied()
+    }
+}
+
+impl Display for Flood {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.pattern)?;
+        let mut beside = self.beside.iter();
+        beside.try_for_each(|(name, number)| write!(out, ", {name} {number}"))
+    }
+}
+
 /// The worst flood of a search.
 struct Worst {
     value: f64,
-    flood: String,
+    flood: Flood,
 }
 
 /// The floods that are varied side by side.
@@ -184,8 +208,9 @@ impl SearchSpec {
         ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
     }
 
-    /// Checks the numbers, and that the pattern has each range and nothing else in braces.
-    fn check_form(&self) -> Result<(), String> {
+    /// Checks the numbers, and that the pattern has each range, but for those that the kind uses
+    /// `beside` it, and nothing else in braces.
+    fn check_form(&self, beside: &[&str]) -> Result<(), String> {
         if !self.of.is_empty() {
             return Err("`of` chooses variants, but the id has no VARIANT; leave `of` out, or write VARIANT in the id".to_owned());
         }
@@ -199,15 +224,12 @@ impl SearchSpec {
         if self.around.is_some_and(|of| of == 0 || of > MOST_AROUND) {
             return Err(format!("`around` is not 1 to {MOST_AROUND}"));
         }
-        let of = |name: &String| format!("{{{name}}}");
-        if let Some(name) = self
-            .ranges
-            .keys()
-            .find(|name| !self.pattern.contains(&of(name)))
-        {
+        let is_beside = |name: &str| beside.contains(&name);
+        let mut names = self.ranges.keys();
+        if let Some(name) = names.find(|name| !self.has(name) && !is_beside(name)) {
             return Err(format!("the pattern has no {{{name}}}, which has a range"));
         }
-        if self.flood(&self.least()).contains(['{', '}']) {
+        if self.flood(&self.least()).pattern.contains(['{', '}']) {
             return Err(format!(
                 "the pattern `{}` names more than its ranges",
                 self.pattern
@@ -224,11 +246,13 @@ impl SearchSpec {
     ) -> Result<(), String> {
         let drawn = (0..self.drawn()).map(|number| self.draw(&mut self.random(number)));
         let mut others = std::iter::once(self.most()).chain(drawn);
-        let least = self.flood(&self.least());
+        let least = self.flood(&self.least()).pattern;
         match parses(&least) {
-            Err(what) if !others.any(|numbers| parses(&self.flood(&numbers)).is_ok()) => Err(
-                format!("no flood of this form is possible; `{least}`: {what}"),
-            ),
+            Err(what) if !others.any(|numbers| parses(&self.flood(&numbers).pattern).is_ok()) => {
+                Err(format!(
+                    "no flood of this form is possible; `{least}`: {what}"
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -255,11 +279,27 @@ impl SearchSpec {
         random
     }
 
-    fn flood(&self, numbers: &Numbers) -> String {
-        let names = self.ranges.keys().zip(numbers);
-        names.fold(self.pattern.clone(), |text, (name, number)| {
+    /// Is this a range, which the pattern does not have?
+    pub fn is_beside(&self, name: &str) -> bool {
+        self.ranges.contains_key(name) && !self.has(name)
+    }
+
+    /// Does the pattern have this range?
+    fn has(&self, name: &str) -> bool {
+        self.pattern.contains(&format!("{{{name}}}"))
+    }
+
+    fn flood(&self, numbers: &Numbers) -> Flood {
+        let names = || self.ranges.keys().zip(numbers);
+        let pattern = names().fold(self.pattern.clone(), |text, (name, number)| {
             text.replace(&format!("{{{name}}}"), &number.to_string())
-        })
+        });
+        let beside = names().filter(|(name, _)| !self.has(name));
+        let beside = beside.map(|(name, &number)| (name.clone(), number));
+        Flood {
+            pattern,
+            beside: beside.collect(),
+        }
     }
 
     /// Finds the worst flood. `measure` gives the value under a flood, or none if the flood is
@@ -267,7 +307,7 @@ impl SearchSpec {
     /// than its period.
     fn worst(
         &self,
-        measure: &(impl Fn(&Self, &str) -> Result<Option<f64>, ExperimentError> + Sync),
+        measure: &(impl Fn(&Self, &Flood) -> Result<Option<f64>, ExperimentError> + Sync),
         bar: &ProgressBar,
     ) -> Result<Worst, ExperimentError> {
         let try_one = |numbers: Numbers| {

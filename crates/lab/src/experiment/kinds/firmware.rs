@@ -75,7 +75,7 @@ impl Kind for Firmware {
         search::check(
             &searches,
             &searched,
-            &of_sets,
+            (&of_sets, &[]),
             |_, value| meter.knows(value),
             |flood| LineStimulus::on(setup.board, flood, bench.clock_hz),
         )?;
@@ -199,7 +199,8 @@ impl Firmware {
         idle: impl Fn(&str) -> &'a RunResult + Sync,
     ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
         search::carry_out(searches, |search, flood| {
-            let Ok(stimulus) = LineStimulus::on(bench.setup.board, flood, bench.clock_hz) else {
+            let Ok(stimulus) = LineStimulus::on(bench.setup.board, &flood.pattern, bench.clock_hz)
+            else {
                 return Ok(None);
             };
             let mut runs = BTreeMap::new();

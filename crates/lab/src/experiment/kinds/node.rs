@@ -52,6 +52,10 @@ const PIN: u16 = 16;
 const RUNNING: &str = "pxCurrentTCB";
 /// The time at which the first window begins.
 const FIRST_WINDOW: &str = "1s";
+
+/// The range of a search that the pattern does not have: by how many microseconds the crowd begins
+/// after the first window.
+const DELAY: &str = "delay_us";
 /// The time at which the peer gives up: the node's own end is sooner.
 const END: &str = "300s";
 
@@ -104,13 +108,25 @@ impl Kind for Node {
         search::check(
             &searches,
             &plan,
-            &series::known(&plan.series).claims,
+            (&series::known(&plan.series).claims, &[DELAY]),
             |variant, name| match plan.has_series(variant, name, first)? {
                 true => Ok(()),
                 false => values::is_known(self, name),
             },
             |flood| Pattern::parse(flood, CLOCK_HZ),
         )?;
+        for search in searches.iter().filter(|of| of.is_beside(DELAY)) {
+            let used = plan.used_in(&search.value);
+            let mut of_search = self
+                .variant
+                .iter()
+                .filter(|of| used.contains(of.id.as_str()));
+            if !of_search.any(|of| of.crowd.is_some()) {
+                let what =
+                    format!("the range `{DELAY}` is for a crowd, and no variant of it has one");
+                return Err(search.wrong(&what));
+            }
+        }
         sound::check(self)?;
         let mut runs = Vec::new();
         let mut spans = BTreeMap::new();
@@ -126,7 +142,7 @@ impl Kind for Node {
                 };
                 let pattern = variant.pattern_at(x).map_err(wrong)?;
                 let job = self
-                    .job(variant, &measured, (x, pattern.as_deref()), key.seed)
+                    .job(variant, &measured, (x, pattern.as_deref()), (key.seed, 0))
                     .map_err(wrong)?;
                 let bound = system::bound(place, self, variant, &plan.constants, x)?;
                 runs.push((key, job, bound));
@@ -247,7 +263,8 @@ impl Node {
         };
         // The point behind all others.
         let index = self.x.values.len();
-        search::carry_out(searches, |search, pattern| {
+        search::carry_out(searches, |search, flood| {
+            let pattern = flood.pattern.as_str();
             if Pattern::parse(pattern, CLOCK_HZ).is_err() {
                 return Ok(None);
             }
@@ -263,7 +280,7 @@ impl Node {
                         variant,
                         &spans[variant.id.as_str()],
                         (x, Some(pattern)),
-                        seed,
+                        (seed, flood.beside(DELAY).unwrap_or_default()),
                     )
                     .map_err(|what| search.wrong(&what))?;
                 let (mut values, _) = self.values_of(place, &variant.id, &job)?;
@@ -302,13 +319,14 @@ impl Node {
         Ok((values, tone))
     }
 
-    /// A run of a variant at a point, under a pattern of packets or under none.
+    /// A run of a variant at a point, under a pattern of packets or under none. The crowd begins so
+    /// many microseconds after the first window.
     fn job(
         &self,
         variant: &NodeVariant,
         measured: &Value,
         (x, pattern): (f64, Option<&str>),
-        seed: u64,
+        (seed, delay_us): (u64, u64),
     ) -> Result<NodeJob, String> {
         let mut plan = json!({ "end": END });
         let mut asked = Vec::new();
@@ -328,7 +346,7 @@ impl Node {
             }
         }
         if let Some(crowd) = &variant.crowd {
-            asked.extend(crowd.clients()?);
+            asked.extend(crowd.clients(delay_us)?);
         }
         plan["clients"] = json!(asked);
         if self.tone.is_some() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
 use super::{CLOCK_HZ, FIRST_WINDOW};
@@ -249,13 +250,20 @@ pub(super) enum Packets {
     Fragment,
 }
 
+/// Of a second, as a clock's frequency.
+const MICROSECONDS: u64 = 1_000_000;
+
 impl Crowd {
-    /// What the peer's plan says of them.
-    pub fn clients(&self) -> Result<Vec<Value>, String> {
+    /// What the peer's plan says of them, if they begin so many microseconds after the first window.
+    pub fn clients(&self, delay_us: u64) -> Result<Vec<Value>, String> {
+        let first = FIRST_WINDOW.parse::<Duration>();
+        let first = first.and_then(|time| time.cycles(MICROSECONDS));
+        let begin = first.map_err(|error| error.to_string())? + delay_us;
+        let begin = format!("{begin}us");
         let of = |number| {
             Ok(json!({
                 "pattern": self.pattern.at(f64::from(number))?,
-                "begin": FIRST_WINDOW,
+                "begin": begin,
                 "count": u32::MAX,
                 "ask": self.ask,
                 "port": self.port,
