@@ -254,7 +254,7 @@ pub(super) enum Packets {
 const MICROSECONDS: u64 = 1_000_000;
 
 impl Crowd {
-    /// What the peer's plan says of them, if they begin so many microseconds after the first window.
+    /// What the peer's plan says of them, if they begin so long after the first window.
     pub fn clients(&self, delay_us: u64) -> Result<Vec<Value>, String> {
         let first = FIRST_WINDOW.parse::<Duration>();
         let first = first.and_then(|time| time.cycles(MICROSECONDS));
