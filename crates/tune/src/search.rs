@@ -200,7 +200,9 @@ fn is_possible(task: &TuningTask, layout: &Layout, top: Percent) -> bool {
 /// it too much?
 fn reaches(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
     let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
-    first(task, layout, scale, BandRule::Ignored, None, judge).is_some()
+    // Without the upper ends a counter may keep a fine divisor that cuts a long interval short.
+    let mut rules = [BandRule::Ignored, BandRule::Kept].into_iter();
+    rules.any(|rule| first(task, layout, scale, rule, None, judge).is_some())
 }
 
 /// The layouts of [`variants`] that may keep the deadlines.

@@ -30,12 +30,14 @@ struct Case {
     /// Is it a board, whose timers can be shared? Else it is a processor whose file states no costs
     /// for that.
     has_board: bool,
+    channels: [&'static str; 2],
     lines: Vec<Line>,
     deadline: u64,
     wcet: u64,
 }
 
-const CHANNELS: [&str; 2] = ["TIMER1A", "TIMER3A"];
+/// The channels of the sources: of two counters, or of one, whose channels have one prescaler.
+const CHANNELS: [[&str; 2]; 2] = [["TIMER1A", "TIMER3A"], ["TIMER1A", "TIMER1B"]];
 
 impl Line {
     /// The limit of the file, which may let through too much.
@@ -152,7 +154,7 @@ impl Case {
     }
 
     fn stated(&self) -> String {
-        let limits = self.lines.iter().zip(CHANNELS);
+        let limits = self.lines.iter().zip(self.channels);
         let limits: Vec<Option<String>> = limits.map(|(line, of)| line.stated(of)).collect();
         self.text(&limits, None)
     }
@@ -162,7 +164,7 @@ impl Case {
         let own: Vec<Vec<Option<String>>> = self
             .lines
             .iter()
-            .zip(CHANNELS)
+            .zip(self.channels)
             .map(|(line, channel)| line.own_limits(channel).into_iter().map(Some).collect())
             .collect();
         let alone = product(&own).into_iter().map(|limits| (limits, None));
@@ -233,7 +235,9 @@ fn case() -> impl Strategy<Value = Case> {
         2 => (4..24_u32).prop_map(|burst| Some(("bucket", burst))),
     ];
     let tolerated = prop::option::of(1.0..3.0_f64);
-    let line = (200.0..5_000.0_f64, tolerated, 30..250_u64, policy).prop_map(
+    // Up to 122 Hz a timer of 16 bits needs a prescaler.
+    let expected = (60_f64.ln()..5_000_f64.ln()).prop_map(f64::exp);
+    let line = (expected, tolerated, 30..250_u64, policy).prop_map(
         |(expected, times, handler, policy)| Line {
             expected,
             tolerated: times.map(|times| expected * 1.35 * times),
@@ -242,9 +246,11 @@ fn case() -> impl Strategy<Value = Case> {
         },
     );
     let lines = prop::collection::vec(line, 1..=2);
-    (any::<bool>(), lines, 1_500..40_000_u64, 0.3..0.85_f64).prop_map(
-        |(has_board, lines, deadline, share)| Case {
+    let kind = (any::<bool>(), any::<bool>());
+    (kind, lines, 1_500..40_000_u64, 0.3..0.85_f64).prop_map(
+        |((has_board, is_one_counter), lines, deadline, share)| Case {
             has_board,
+            channels: CHANNELS[usize::from(has_board && is_one_counter)],
             lines,
             deadline,
             wcet: (deadline as f64 * share) as u64,
@@ -315,6 +321,53 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     // The cases are drawn such that all of this is tried.
     assert!(found > CASES / 8 && denied > CASES / 8, "{found} {denied}");
     assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
+}
+
+/// A fast and a slow source on channels of one counter, whose prescaler has to be the slow one's.
+/// The limits of the file miss the deadline.
+const ONE_PRESCALER: &str = r#"schema = 1
+[cpu]
+board = "atmega128"
+clock = "4MHz"
+[[source]]
+name = "fast"
+vector = "INT1"
+handler = "73 cycles"
+max_work = 1
+rate = { expected = "936Hz", tolerated = "3536Hz" }
+limit = { policy = "paced", timing = "lazy", rate = "1029Hz", timer = "TIMER1B" }
+[[source]]
+name = "slow"
+vector = "INT4"
+handler = "201 cycles"
+max_work = 1
+rate = { expected = "102Hz", tolerated = "359Hz" }
+limit = { policy = "paced", timing = "lazy", rate = "112Hz", timer = "TIMER1A" }
+[[receiver]]
+name = "work"
+urgency = 1
+period = "60000 cycles"
+deadline = "60000 cycles"
+wcet = "WCET cycles"
+"#;
+
+#[test]
+fn sources_of_one_counter_are_tuned_with_the_prescaler_that_both_can_have() {
+    let with = |wcet: u64| ONE_PRESCALER.replace("WCET", &wcet.to_string());
+    let slowest = |wcet: u64| {
+        with(wcet)
+            .replace("1029Hz", "937Hz")
+            .replace("112Hz", "102.1Hz")
+    };
+    let keeps = |text: &str| holds(&parse("test.toml", text).unwrap());
+    // The most work that the slowest limits leave time for.
+    let most = (1..60_000)
+        .rev()
+        .find(|&wcet| keeps(&slowest(wcet)))
+        .unwrap();
+    assert!(!keeps(&with(most)));
+    let outcome = session(&with(most)).tune(&|_, _| ()).unwrap();
+    assert!(holds(&outcome.system), "{}", outcome.text);
 }
 
 /// Sources on a board with one timer, which limits sources of one priority.
