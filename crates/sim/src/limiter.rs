@@ -80,8 +80,8 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
 }
 
 impl TimedLimiter {
-    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide: 16, 32 or
-    /// 64. A width in between counts as the next smaller one.
+    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide. core/ counts
+    /// 16, 32 or 64 bits: a port extends any other width to the next larger one.
     ///
     /// # Errors
     /// What the machine does not take: the limit does not fit the timer.
@@ -92,10 +92,10 @@ impl TimedLimiter {
         now: u64,
     ) -> Result<(Self, Orders), ConfigError> {
         let ticks = now / tick;
-        let (machine, step, bits) = if bits < 32 {
+        let (machine, step, bits) = if bits <= 16 {
             let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
             (WidthMachine::Bits16(limiter), step, 16)
-        } else if bits < 64 {
+        } else if bits <= 32 {
             let (limiter, step) = weir_core_sys::Limiter::start(config, ticks)?;
             (WidthMachine::Bits32(limiter), step, 32)
         } else {
@@ -183,6 +183,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_the_timer_is_refused() {
         assert!(TimedLimiter::start(&strict(40_000), 1, 16, 0).is_err());
-        assert!(TimedLimiter::start(&strict(40_000), 1, 32, 0).is_ok());
+        for bits in [17, 24, 31, 32, 48] {
+            assert!(
+                TimedLimiter::start(&strict(40_000), 1, bits, 0).is_ok(),
+                "{bits}"
+            );
+        }
     }
 }
