@@ -65,6 +65,7 @@ pub(crate) fn system(
     if let Some(card) = system.card().filter(|_| system.freertos.is_some()) {
         system.sources[card].packet_units = FRAME_UNITS;
     }
+    receivers::check_rates(root, &system, problems);
     Some(system)
 }
 

@@ -492,6 +492,31 @@ mod bands {
     }
 
     #[test]
+    fn of_flows_that_a_limit_cannot_let_through() {
+        let text = |rates: [&str; 2], rest: &str| {
+            source(&format!(
+                "max_work = 1\nqueue = 8\nlimit = {{ policy = \"strict\", rate = \"1kHz\", timer = \"TIMER1A\" }}\n\
+                 [[receiver]]\nname = \"r\"\nurgency = 1\n\
+                 [[flow]]\nname = \"f\"\nsource = \"a\"\nreceiver = \"r\"\nrate = {}\ndeadline = \"9ms\"\n\
+                 [[flow]]\nname = \"g\"\nsource = \"a\"\nreceiver = \"r\"\nrate = {}\n{rest}",
+                rates[0], rates[1]
+            ))
+        };
+        says(
+            &text(["«\"1.5kHz\"»", "\"9kHz\""], ""),
+            "1.5kHz of packets are more than the 1kHz that the limit of `a` lets through",
+            "raise the limit, or `max_work`",
+        );
+        says(
+            &text(["\"800Hz\"", "«\"300Hz\"»"], "deadline = \"9ms\""),
+            "1.1kHz of packets, with the flows before it, are more than the 1kHz",
+            "raise the limit",
+        );
+        common::parsed(&text(["\"800Hz\"", "\"300Hz\""], ""));
+        common::parsed(&text(["\"800Hz\"", "\"200Hz\""], "deadline = \"9ms\""));
+    }
+
+    #[test]
     fn that_contradict_themselves() {
         says(
             &source("rate = { expected = \"2kHz\", tolerated = «\"1kHz\"» }"),

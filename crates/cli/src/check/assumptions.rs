@@ -72,6 +72,10 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
             "a device holds no more packets than its queue, and an interrupt takes all that wait, but for what is beyond max_work"
                 .to_owned(),
         );
+        lines.push(
+            "a packet that finds its device full, such as in a flood, is lost: deadlines are those of the others"
+                .to_owned(),
+        );
     }
     let lines: Vec<String> = lines
         .iter()

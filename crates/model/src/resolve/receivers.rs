@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receivers, and the flows that lead to them.
 use super::cpu::Processor;
+use super::units::hertz_text;
 use super::{Names, refer};
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Amount, Whole};
 use crate::file::sections::{self as raw, PortNumber, Root};
 use crate::file::value::KeyValue;
-use crate::system::{Flow, Protocol, Receiver, Selector};
+use crate::system::{Expiry, Flow, Policy, Protocol, Receiver, Selector, System};
 
 /// The source and the receiver of a flow; none where the file names one that does not exist.
 pub(crate) struct Link {
@@ -154,6 +155,60 @@ pub(crate) fn flows(
         .collect();
     all.into_iter().collect()
 }
+
+/// Reports flows with deadlines of which more packets come than the limit of their source lets
+/// through: some would find the device full, however long its queue is.
+pub(crate) fn check_rates(root: &Root, system: &System, problems: &mut Problems<'_>) {
+    for (index, source) in system.sources.iter().enumerate() {
+        let limit = &source.limit;
+        if limit.policy == Policy::Off {
+            continue;
+        }
+        let interval = match limit.expiry {
+            Some(Expiry::Shared(timer)) => system.timers.get(timer).map(|of| of.period),
+            _ => Some(limit.interval),
+        };
+        let (Some(interval), Some(max_work)) = (interval, source.max_work) else {
+            continue;
+        };
+        let packets = f64::from(limit.per_interval()) * max_work as f64;
+        let through = packets * system.cpu.clock_hz as f64 / interval.cycles().max(1) as f64;
+        let mut sum = 0.0;
+        for (flow, of) in system.flows_of(index) {
+            let (Some(rate), Some(_)) = (of.rate, of.deadline) else {
+                continue;
+            };
+            let before = sum;
+            sum += rate.hertz();
+            if sum <= through * (1.0 + SAME) {
+                continue;
+            }
+            let Some(key) = root.flow.elements().get(flow).map(|of| &of.rate) else {
+                continue;
+            };
+            let with = if before > 0.0 {
+                ", with the flows before it,"
+            } else {
+                ""
+            };
+            problems.report(
+                format!(
+                    "{} of packets{with} are more than the {} that the limit of `{}` lets through",
+                    hertz_text(sum),
+                    hertz_text(through),
+                    source.name
+                ),
+                key.at,
+                "some are lost, and miss the deadline",
+                "raise the limit, or `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
+            );
+            break;
+        }
+    }
+}
+
+/// Rates that differ by less than this part are the same.
+const SAME: f64 = 1e-9;
 
 /// The packets of a flow; all if the file does not say. None if no packet can match.
 fn selector(key: &KeyValue<raw::Selector>, problems: &mut Problems<'_>) -> Option<Selector> {

@@ -141,7 +141,7 @@ pub(crate) enum Digits {
 const RATE_UNITS: &[(f64, &str)] = &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")];
 
 /// A rate with at most six digits.
-fn hertz_text(hertz: f64) -> String {
+pub(super) fn hertz_text(hertz: f64) -> String {
     scaled(hertz, RATE_UNITS, Digits::Nearest)
 }
 
