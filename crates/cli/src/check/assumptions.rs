@@ -48,6 +48,12 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
             "Linux: {} take packets for one receive queue of each source, at most 64 in a poll; what else the kernel does is not in the file",
             list(&of.kernel_threads)
         ));
+        if system.linux.cap_timer {
+            lines.push(
+                "Linux: a timer ends caps (`cap_timer`), for which the kernel needs HRTICK_DL in debugfs: `weir linux plan` says whether this machine has it"
+                    .to_owned(),
+            );
+        }
     }
     if !of.worst_rates.is_empty() {
         lines.push(format!(
