@@ -80,8 +80,8 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
 }
 
 impl TimedLimiter {
-    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide. core/ counts
-    /// 16, 32 or 64 bits: a port extends any other width to the next larger one.
+    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide. core/
+    /// counts 16, 32 or 64 bits: a port extends any other width to the next larger one.
     ///
     /// # Errors
     /// What the machine does not take: the limit does not fit the timer.
