@@ -101,7 +101,7 @@ pub(super) fn check<P, E: Display>(
 /// A form of which no flood is possible, a run that fails.
 pub(super) fn carry_out(
     searches: &[SearchSpec],
-    measure: impl Fn(&SearchSpec, &Flood) -> Result<Option<f64>, ExperimentError> + Sync,
+    measure: impl Fn(&SearchSpec, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync,
 ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
     let bar = bar(searches.iter().map(|search| search.runs).sum());
     let worst: Result<Vec<Worst>, _> = searches
@@ -121,21 +121,21 @@ pub(super) fn carry_out(
 }
 
 /// A flood that is tried.
-pub(super) struct Flood {
+pub(super) struct FloodTrial {
     /// The pattern, with its numbers.
     pub pattern: String,
     /// The numbers that it does not have.
     beside: BTreeMap<String, u64>,
 }
 
-impl Flood {
+impl FloodTrial {
     /// The number of a range that the pattern does not have.
     pub fn beside(&self, name: &str) -> Option<u64> {
         self.beside.get(name).copied()
     }
 }
 
-impl Display for Flood {
+impl Display for FloodTrial {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.pattern)?;
         let mut beside = self.beside.iter();
@@ -146,7 +146,7 @@ impl Display for Flood {
 /// The worst flood of a search.
 struct Worst {
     value: f64,
-    flood: Flood,
+    flood: FloodTrial,
 }
 
 /// The floods that are varied side by side.
@@ -289,14 +289,14 @@ impl SearchSpec {
         self.pattern.contains(&format!("{{{name}}}"))
     }
 
-    fn flood(&self, numbers: &Numbers) -> Flood {
+    fn flood(&self, numbers: &Numbers) -> FloodTrial {
         let names = || self.ranges.keys().zip(numbers);
         let pattern = names().fold(self.pattern.clone(), |text, (name, number)| {
             text.replace(&format!("{{{name}}}"), &number.to_string())
         });
         let beside = names().filter(|(name, _)| !self.has(name));
         let beside = beside.map(|(name, &number)| (name.clone(), number));
-        Flood {
+        FloodTrial {
             pattern,
             beside: beside.collect(),
         }
@@ -307,7 +307,7 @@ impl SearchSpec {
     /// than its period.
     fn worst(
         &self,
-        measure: &(impl Fn(&Self, &Flood) -> Result<Option<f64>, ExperimentError> + Sync),
+        measure: &(impl Fn(&Self, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync),
         bar: &ProgressBar,
     ) -> Result<Worst, ExperimentError> {
         let try_one = |numbers: Numbers| {
