@@ -52,12 +52,12 @@ const PIN: u16 = 16;
 const RUNNING: &str = "pxCurrentTCB";
 /// The time at which the first window begins.
 const FIRST_WINDOW: &str = "1s";
-
-/// The range of a search that the pattern does not have: by how many microseconds the crowd begins
-/// after the first window.
-const DELAY: &str = "delay_us";
 /// The time at which the peer gives up: the node's own end is sooner.
 const END: &str = "300s";
+
+/// The range of a search that is not in its pattern: by how many microseconds a crowd begins after
+/// the first window.
+const DELAY: &str = "delay_us";
 
 impl Kind for Node {
     fn remark(&self) -> Option<&'static str> {
@@ -236,15 +236,7 @@ impl Node {
 
     /// The tone that was played in the windows, if there is one to be.
     fn tone(&self, peer: &Value) -> Result<Option<Tone>, String> {
-        let begin = || {
-            FIRST_WINDOW
-                .parse::<Duration>()
-                .and_then(|time| time.cycles(CLOCK_HZ))
-        };
-        let of = |_| {
-            let begin = begin().map_err(|error| error.to_string())?;
-            Tone::of(peer, begin, self.windows)
-        };
+        let of = |_| Tone::of(peer, cycles(FIRST_WINDOW)?, self.windows);
         self.tone.as_ref().map(of).transpose()
     }
 
@@ -396,13 +388,16 @@ impl Node {
     }
 }
 
+/// A time in cycles of the peer's clock, which are nanoseconds.
+fn cycles(time: &str) -> Result<u64, String> {
+    let time = time.parse::<Duration>();
+    let cycles = time.and_then(|time| time.cycles(CLOCK_HZ));
+    cycles.map_err(|error| error.to_string())
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a run has seconds")]
 fn nanoseconds(time: &str) -> Result<f64, String> {
-    let time = time
-        .parse::<Duration>()
-        .map_err(|error| error.to_string())?;
-    let cycles = time.cycles(CLOCK_HZ).map_err(|error| error.to_string())?;
-    Ok(cycles as f64)
+    cycles(time).map(|cycles| cycles as f64)
 }
 
 /// Runs the node, and returns what it and the peer have counted.

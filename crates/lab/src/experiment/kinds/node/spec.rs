@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
-use super::{CLOCK_HZ, FIRST_WINDOW};
+use super::{CLOCK_HZ, FIRST_WINDOW, cycles};
 use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series::formula::{Formula, Template};
 use crate::experiment::series::{Axis, SeriesSpec, of_variants};
@@ -250,16 +249,11 @@ pub(super) enum Packets {
     Fragment,
 }
 
-/// Of a second, as a clock's frequency.
-const MICROSECONDS: u64 = 1_000_000;
-
 impl Crowd {
     /// What the peer's plan says of them, if they begin so long after the first window.
     pub fn clients(&self, delay_us: u64) -> Result<Vec<Value>, String> {
-        let first = FIRST_WINDOW.parse::<Duration>();
-        let first = first.and_then(|time| time.cycles(MICROSECONDS));
-        let begin = first.map_err(|error| error.to_string())? + delay_us;
-        let begin = format!("{begin}us");
+        let delay = delay_us.saturating_mul(1000);
+        let begin = format!("{}ns", cycles(FIRST_WINDOW)?.saturating_add(delay));
         let of = |number| {
             Ok(json!({
                 "pattern": self.pattern.at(f64::from(number))?,
