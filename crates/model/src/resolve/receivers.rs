@@ -173,36 +173,31 @@ pub(crate) fn check_rates(root: &Root, system: &System, problems: &mut Problems<
         };
         let packets = f64::from(limit.per_interval()) * max_work as f64;
         let through = packets * system.cpu.clock_hz as f64 / interval.cycles().max(1) as f64;
+        let with_deadline = system
+            .flows_of(index)
+            .filter(|(_, flow)| flow.deadline.is_some());
         let mut sum = 0.0;
-        for (flow, of) in system.flows_of(index) {
-            let (Some(rate), Some(_)) = (of.rate, of.deadline) else {
-                continue;
-            };
-            let before = sum;
-            sum += rate.hertz();
-            if sum <= through * (1.0 + SAME) {
-                continue;
-            }
-            let Some(key) = root.flow.elements().get(flow).map(|of| &of.rate) else {
-                continue;
-            };
-            let with = if before > 0.0 {
+        for (flow, rate) in with_deadline.filter_map(|(index, flow)| Some((index, flow.rate?))) {
+            let with = if sum > 0.0 {
                 ", with the flows before it,"
             } else {
                 ""
             };
-            problems.report(
-                format!(
-                    "{} of packets{with} are more than the {} that the limit of `{}` lets through",
-                    hertz_text(sum),
-                    hertz_text(through),
-                    source.name
-                ),
-                key.at,
-                "some are lost, and miss the deadline",
-                "raise the limit, or `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
-            );
-            break;
+            sum += rate.hertz();
+            if sum > through * (1.0 + SAME) {
+                problems.report(
+                    format!(
+                        "{} of packets{with} are more than the {} that the limit of `{}` lets through",
+                        hertz_text(sum),
+                        hertz_text(through),
+                        source.name
+                    ),
+                    root.flow.elements()[flow].rate.at,
+                    "some are lost, and miss the deadline",
+                    "raise the limit, or `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
+                );
+                break;
+            }
         }
     }
 }
