@@ -99,9 +99,10 @@ pub fn analyse(system: &System) -> Analysis {
 }
 
 /// Does every unit that has a deadline keep it? Like [`analyse`], but stops at the first unit that
-/// does not.
+/// does not. Deadlines of packets are those of flows: [`keeps_deadlines`](crate::keeps_deadlines)
+/// looks at them, too.
 #[must_use]
-pub fn holds(system: &System) -> bool {
+pub fn units_hold(system: &System) -> bool {
     let latencies = latencies(system);
     let units = Units::new(system, &latencies);
     let keeps = |unit: &Unit| {

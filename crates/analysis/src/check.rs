@@ -25,7 +25,7 @@ pub use longest::{LongestRun, longest_runs};
 pub use rows::{Arrivals, Row, RowKind};
 pub use sources::{Headroom, SourceRow};
 
-use crate::analysis::{Analysis, analyse, holds};
+use crate::analysis::{Analysis, analyse, units_hold};
 use crate::rta::Demand;
 use crate::units::{Part, Units};
 
@@ -127,12 +127,13 @@ pub fn keeps_deadlines(system: &System) -> bool {
     if has_flow_deadlines(system) {
         first_miss(system).is_none()
     } else {
-        holds(system)
+        units_hold(system)
     }
 }
 
-/// Has the system deadlines of packets, which [`holds`] does not look at?
-pub(crate) fn has_flow_deadlines(system: &System) -> bool {
+/// Has the system deadlines of packets, which [`units_hold`] does not look at?
+#[must_use]
+pub fn has_flow_deadlines(system: &System) -> bool {
     system.flows.iter().any(|flow| flow.deadline.is_some())
 }
 

@@ -26,6 +26,6 @@ mod sensitivity;
 mod shared_timer;
 mod slack;
 
-pub use analysis::{Analysis, BoundFailure, Row, analyse, holds};
+pub use analysis::{Analysis, BoundFailure, Row, analyse, units_hold};
 pub use certificate::certificate;
 pub use sensitivity::{Headroom, headroom, headroom_at_least};

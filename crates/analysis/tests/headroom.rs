@@ -6,7 +6,7 @@ mod common;
 
 use common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
-use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, holds};
+use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, units_hold};
 use weir_model::{
     EventCosts, Expiry, Flow, Interval, Limit, Nesting, Policy, Rate, Receiver, Selector, Source,
     System, TaskModel, Timing,
@@ -144,9 +144,11 @@ fn with_interval(system: &System, source: usize, interval: f64) -> System {
 fn is_safe(system: &System, found: &Headroom) -> bool {
     let now = interval(system, found.source);
     match found.factor {
-        Some(factor) if factor > 0.0 => holds(&with_interval(system, found.source, now / factor)),
-        Some(_) => !found.exact || !holds(system),
-        None => holds(&with_interval(system, found.source, 1.0)),
+        Some(factor) if factor > 0.0 => {
+            units_hold(&with_interval(system, found.source, now / factor))
+        }
+        Some(_) => !found.exact || !units_hold(system),
+        None => units_hold(&with_interval(system, found.source, 1.0)),
     }
 }
 
@@ -160,7 +162,7 @@ proptest! {
             prop_assert!(is_safe(&system, &found), "{found:?}");
             if let Some(factor) = found.factor.filter(|&factor| factor > 0.0) {
                 let tighter = (interval(&system, found.source) / factor).round() - 1.0;
-                prop_assert!(!holds(&with_interval(&system, found.source, tighter)), "{found:?}");
+                prop_assert!(!units_hold(&with_interval(&system, found.source, tighter)), "{found:?}");
                 prop_assert!(found.binding.is_some());
             }
         }

@@ -8,7 +8,7 @@ use common::{cost, cpu, every, level, no_limit, source, system, task};
 use proptest::prelude::*;
 use weir_analysis::rta::NoBound;
 use weir_analysis::units::Part;
-use weir_analysis::{Analysis, BoundFailure, analyse, holds};
+use weir_analysis::{Analysis, BoundFailure, analyse, units_hold};
 use weir_model::{
     Cpu, EventCosts, Expiry, Flow, Interval, Level, Limit, Moderation, Nesting, Place, Policy,
     Rate, Rates, Receiver, Selector, SiliconLimit, Source, System, TaskModel, Timer, Timing,
@@ -92,7 +92,7 @@ fn a_limit_ends_the_starvation() {
         ..no_limit()
     };
     system.receivers[0].deadline = Some(300);
-    assert!(holds(&system));
+    assert!(units_hold(&system));
     let analysis = analyse(&system);
     // 30 + 40 of the others, S + W + E of the limited one and no second of it within 500 - σ.
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_limit_ends_the_starvation() {
         Ok(100 + 30 + 40 + 5 + 20 + 4)
     );
     system.sources[1].limit = no_limit();
-    assert!(!holds(&system));
+    assert!(!units_hold(&system));
 }
 
 /// Polling every 200 cycles.
@@ -158,9 +158,9 @@ fn polling_that_costs_nothing_still_runs_the_handler() {
     // 340 + 10 + 18 per 200: 396 in a window of 396; blocked by what is left of an instruction.
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(3 + 340 + 10 + 2 * 18));
     system.sources[0].deadline = Some(30);
-    assert!(!holds(&system));
+    assert!(!units_hold(&system));
     system.sources[0].deadline = Some(31);
-    assert!(holds(&system));
+    assert!(units_hold(&system));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn more_than_the_processor_has_is_a_verdict() {
         assert_eq!(outcome(&analysis, Part::Task(task)), overload);
     }
     assert!(!analysis.holds());
-    assert!(!holds(&system));
+    assert!(!units_hold(&system));
 }
 
 /// Small numbers, large ones and the largest that the model lets through.
@@ -393,7 +393,7 @@ proptest! {
     ) {
         let system = System { sources, timers, receivers, flows, ..system(cpu) };
         let analysis = analyse(&system);
-        prop_assert_eq!(analysis.holds(), holds(&system));
+        prop_assert_eq!(analysis.holds(), units_hold(&system));
         for row in &analysis.rows {
             if let (Ok(solution), Some(own)) = (&row.outcome, &row.unit.own) {
                 // A source that may do no work at all brings no packet.

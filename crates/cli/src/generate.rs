@@ -92,7 +92,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         Some(chip) => for_chip(arguments, chip)?,
         None => silicon::execute(arguments)?,
     };
-    if !weir_analysis::holds(&system) {
+    if !weir_analysis::check::keeps_deadlines(&system) {
         eprintln!(
             "note: these limits do not guarantee every deadline of `{}`: weir check says why",
             system.name

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
-use weir_model::{Duration, Rate};
+use weir_model::{Duration, Rate, parse_to_be_limited, read_text};
 use weir_report::terminal::{Outcome, is_coloured, print_answer};
 use weir_report::{FileMark, Outputs, Place, seal, write_all};
 use weir_tune::{Aim, Options, Session, TunedSource};
@@ -113,9 +113,9 @@ const MOST_PERCENT: f64 = 1000.0;
 /// Fails if a file cannot be read or written or is no system, or if the system has no source to
 /// tune.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    // The model's reader explains best what is wrong with a system file.
-    let read = weir_model::load(&arguments.system)?;
+    let name = arguments.system.to_string_lossy();
     let text = read_text(&arguments.system)?;
+    let read = parse_to_be_limited(&name, &text)?;
     let longest_delay = arguments
         .longest_delay
         .map(|delay| delay.cycles(read.cpu.clock_hz))
@@ -131,7 +131,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             Goal::FewestInterrupts => Aim::FewestInterrupts,
         },
     };
-    let session = Session::new(&arguments.system.to_string_lossy(), &text, options)?;
+    let session = Session::new(&name, &text, options)?;
     if let Some(idleness) = session.idleness() {
         return Err(conflict::nothing_to_tune(&session, idleness));
     }
@@ -203,12 +203,6 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 /// Steps of the progress bar.
 const PARTS: u64 = 50;
 const STEPS: usize = 50;
-
-fn read_text(path: &Path) -> miette::Result<String> {
-    std::fs::read_to_string(path)
-        .into_diagnostic()
-        .wrap_err_with(|| format!("cannot read {}", path.display()))
-}
 
 /// Replaces `before` by `text` in the file, unless the file has changed meanwhile.
 fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {

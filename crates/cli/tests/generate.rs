@@ -214,6 +214,14 @@ fn limits_that_guarantee_nothing_are_generated_with_a_note() {
     let noted = generate(folder.path(), &system, &FOR_THE_CHIP);
     assert_eq!(noted.code, Some(0), "{}", noted.err);
     assert!(noted.err.contains("weir check"), "{}", noted.err);
+    // A deadline of packets, which no bottom half can keep.
+    let command = "port = 5000 }\n";
+    let late = format!("{command}deadline = \"100us\"\n");
+    let system = changed(&folder, "rtos-node", command, &late);
+    let on_freertos = ["--chip", "cortex-m3", "--rtos", "freertos"];
+    let noted = generate(folder.path(), &system, &on_freertos);
+    assert_eq!(noted.code, Some(0), "{}", noted.err);
+    assert!(noted.err.contains("weir check"), "{}", noted.err);
 }
 
 #[test]

@@ -388,6 +388,51 @@ fn what_cannot_hold_together_is_told() {
     assert_eq!(found["conflict"][0]["deadline"], "work");
 }
 
+/// The example `network-node`, with a rate and a deadline for the packets of one flow.
+fn with_packets(hertz: &str, deadline: &str) -> Case {
+    let text = std::fs::read_to_string(example("network-node")).unwrap();
+    let flow = "name = \"modbus\"\n";
+    assert_eq!(text.matches(flow).count(), 1);
+    let stated = format!("{flow}rate = \"{hertz}\"\ndeadline = \"{deadline}\"\n");
+    Case::new(&text.replace(flow, &stated))
+}
+
+#[test]
+fn deadlines_of_packets_hold_as_check_says() {
+    // The limit of the file lets through 8 kHz of packets, which weir check refuses.
+    for (hertz, deadline) in [("2kHz", "5ms"), ("12kHz", "8ms")] {
+        let case = with_packets(hertz, deadline);
+        let before = check_file(&case.path("system.toml"), &[]);
+        assert_ne!(before.code, Some(0), "{}", before.out);
+        let printed = case.tune(&["--write"]);
+        assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+        let checked = check_file(&case.path("system.toml"), &[]);
+        assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+    }
+    let printed = with_packets("2kHz", "3ms").tune(&[]);
+    assert_eq!(printed.code, Some(1), "{}", printed.err);
+    let told = printed.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("the deadline of modbus (3 ms) cannot hold"),
+        "{told}"
+    );
+    assert!(
+        told.contains("allow the packets of modbus a deadline of"),
+        "{told}"
+    );
+    assert!(
+        told.contains("bring 2 kHz of packets to eth-commands, which takes 8"),
+        "{told}"
+    );
+    let printed = with_packets("40kHz", "20ms").tune(&[]);
+    assert_eq!(printed.code, Some(2), "{}", printed.out);
+    let told = printed.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains("more than the 32kHz that `eth-commands` tolerates"),
+        "{told}"
+    );
+}
+
 /// Where text is broken is a matter of the terminal, not of data.
 #[test]
 fn no_text_of_the_json_is_broken_into_lines() {

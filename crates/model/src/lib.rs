@@ -24,7 +24,7 @@ pub use linux::{
     Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, InterfaceThread, LONGEST_TICK,
     Linux, LinuxBoundError, LinuxContradiction, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,
 };
-pub use load::{FILE_BYTES_MOST, load, parse};
+pub use load::{FILE_BYTES_MOST, load, parse, parse_to_be_limited, read_text};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use resolve::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};
 pub use silicon::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconLimit, SiliconReset};

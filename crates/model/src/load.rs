@@ -7,6 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use crate::diagnostics::{Diagnostics, LoadError, Problems};
+use crate::file::sections::Root;
 use crate::{System, file, resolve};
 
 /// The most bytes of a system file. A thousand sources with as many tasks need less than half of
@@ -16,9 +17,17 @@ pub const FILE_BYTES_MOST: u64 = 1 << 20;
 /// Reads the system file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, is larger than [`FILE_BYTES_MOST`] (then it is not read to its end), is
-/// not UTF-8, or [`parse`] refuses it.
+/// Those of [`read_text`], and [`parse`] refuses it.
 pub fn load(path: &Path) -> Result<System, LoadError> {
+    Ok(parse(&path.to_string_lossy(), &read_text(path)?)?)
+}
+
+/// Reads the text of the system file at `path`.
+///
+/// # Errors
+/// The file cannot be read, is larger than [`FILE_BYTES_MOST`] (then it is not read to its end), or
+/// is not UTF-8.
+pub fn read_text(path: &Path) -> Result<String, LoadError> {
     let unreadable = |cause| LoadError::Read {
         path: path.to_owned(),
         cause,
@@ -31,7 +40,7 @@ pub fn load(path: &Path) -> Result<System, LoadError> {
             most: FILE_BYTES_MOST,
         });
     };
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let before = error.as_bytes().iter().take(offset);
         LoadError::NotText {
@@ -39,8 +48,7 @@ pub fn load(path: &Path) -> Result<System, LoadError> {
             offset,
             line: before.filter(|&&byte| byte == b'\n').count() + 1,
         }
-    })?;
-    Ok(parse(&path.to_string_lossy(), &text)?)
+    })
 }
 
 /// All bytes of a file; none if they are more than `most`. The size of a pipe or a device is not
@@ -58,14 +66,36 @@ fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
 /// # Errors
 /// Every error of the text, each with its place and what would be right.
 pub fn parse(name: &str, text: &str) -> Result<System, Diagnostics> {
+    read(name, text, |root, system, problems| {
+        resolve::check_rates(root, system, &|_| false, problems);
+    })
+}
+
+/// Reads a system whose limits are yet to be chosen: they may let through less than its flows
+/// bring. [`Hardware::check_rates`](crate::Hardware::check_rates) checks the flows.
+///
+/// # Errors
+/// Those of [`parse`], but for limits that let through less than flows bring.
+pub fn parse_to_be_limited(name: &str, text: &str) -> Result<System, Diagnostics> {
+    read(name, text, |_, _, _| ())
+}
+
+fn read(
+    name: &str,
+    text: &str,
+    check: impl FnOnce(&Root, &System, &mut Problems<'_>),
+) -> Result<System, Diagnostics> {
     let mut problems = Problems::of(text);
     let stem = Path::new(name).file_stem().map_or_else(
         || name.to_owned(),
         |stem| stem.to_string_lossy().into_owned(),
     );
     let hash = Sha256::digest(text.as_bytes());
-    let system = file::read(text, &mut problems)
-        .and_then(|root| resolve::system(&root, &stem, format!("{hash:x}"), &mut problems));
+    let system = file::read(text, &mut problems).and_then(|root| {
+        let system = resolve::system(&root, &stem, format!("{hash:x}"), &mut problems)?;
+        check(&root, &system, &mut problems);
+        Some(system)
+    });
     match system {
         Some(system) if problems.is_empty() => Ok(system),
         _ => Err(problems.into_diagnostics(name)),

@@ -24,6 +24,7 @@ mod units;
 use std::collections::HashMap;
 
 pub use hardware::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};
+pub(crate) use receivers::check_rates;
 
 use crate::System;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
@@ -65,7 +66,6 @@ pub(crate) fn system(
     if let Some(card) = system.card().filter(|_| system.freertos.is_some()) {
         system.sources[card].packet_units = FRAME_UNITS;
     }
-    receivers::check_rates(root, &system, problems);
     Some(system)
 }
 

@@ -47,6 +47,29 @@ impl System {
         flows.filter(move |(_, flow)| flow.source == source)
     }
 
+    /// The flows of a source that state a rate and a deadline, with their indices in
+    /// [`System::flows`]: none of their packets may be lost.
+    pub fn promised_rates(&self, source: usize) -> impl Iterator<Item = (usize, Rate)> {
+        let promised = self
+            .flows_of(source)
+            .filter(|(_, flow)| flow.deadline.is_some());
+        promised.filter_map(|(index, flow)| Some((index, flow.rate?)))
+    }
+
+    /// The requests per second that the limit of a source lets through in the long run, in hertz.
+    /// None: it has no limit.
+    #[must_use]
+    pub fn let_through(&self, source: usize) -> Option<f64> {
+        let limit = &self.sources.get(source)?.limit;
+        let interval = match limit.expiry {
+            Some(Expiry::Shared(timer)) => self.timers.get(timer)?.period,
+            _ => limit.interval,
+        };
+        let per_interval = f64::from(limit.per_interval());
+        let seconds = interval.cycles().max(1) as f64 / self.cpu.clock_hz as f64;
+        (limit.policy != Policy::Off).then_some(per_interval / seconds)
+    }
+
     /// Is this timer the alarm of a group, which interrupts also when the group is at rest? It
     /// clears no sources.
     #[must_use]

@@ -37,6 +37,16 @@ impl Band {
         })
     }
 
+    /// The same band, of a source that expects at least `hertz`.
+    #[must_use]
+    pub fn at_least(self, hertz: f64) -> Self {
+        let expected = self.expected.unwrap_or(0.0).max(hertz);
+        Self {
+            expected: (expected > 0.0).then_some(expected),
+            ..self
+        }
+    }
+
     /// The least rate that the limit has to let through: the expected rate, or `scale` percent of
     /// the tolerated one if that is more.
     #[must_use]

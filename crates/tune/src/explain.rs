@@ -6,7 +6,7 @@
 //! sets in linear programs", ORSA Journal on Computing 3, 1991): drop one demand after the other,
 //! and leave it out for good if the rest is still infeasible.
 
-use weir_model::{Place, Policy, Source, System};
+use weir_model::{Place, Policy, Rate, Source, System};
 
 use crate::search::{NEVER, is_conceivable, is_feasible};
 use crate::task::{Options, TuningTask};
@@ -19,6 +19,8 @@ pub enum Demand {
     TaskDeadline(usize),
     /// The deadline of the handler of the source with this index in [`System::sources`].
     HandlerDeadline(usize),
+    /// The deadline of the packets of the flow with this index in [`System::flows`].
+    FlowDeadline(usize),
     /// The rate at which the source with this index in [`System::sources`] is to be served: the
     /// expected one or, if it states none, a hundredth of the tolerated one.
     Rate(usize),
@@ -48,6 +50,8 @@ pub enum Remedy {
     Deadline(Demand, u64),
     /// An expected rate of so many hertz of the source with this index.
     Expected(usize, f64),
+    /// A rate of so many hertz of the flow with this index.
+    FlowRate(usize, f64),
     /// A handler of so many cycles of the source with this index.
     Handler(usize, u64),
     /// A WCET of so many cycles of the receiver with this index.
@@ -157,13 +161,15 @@ fn remedies(
     }
     for &demand in demands {
         let remedy = match demand {
-            Demand::TaskDeadline(_) | Demand::HandlerDeadline(_) => deadline(task.system, demand)
-                .and_then(|stated| {
-                    least_above(stated, clock, MOST_FACTOR, |cycles| {
-                        with(&|system| set_deadline(system, demand, cycles))
+            Demand::TaskDeadline(_) | Demand::HandlerDeadline(_) | Demand::FlowDeadline(_) => {
+                deadline(task.system, demand)
+                    .and_then(|stated| {
+                        least_above(stated, clock, MOST_FACTOR, |cycles| {
+                            with(&|system| set_deadline(system, demand, cycles))
+                        })
                     })
-                })
-                .map(|cycles| Remedy::Deadline(demand, cycles)),
+                    .map(|cycles| Remedy::Deadline(demand, cycles))
+            }
             Demand::Rate(source) => task
                 .system
                 .sources
@@ -177,6 +183,22 @@ fn remedies(
                 .map(|hertz| Remedy::Expected(source, hertz)),
         };
         found.extend(remedy);
+    }
+    for &demand in demands {
+        let Demand::FlowDeadline(flow) = demand else {
+            continue;
+        };
+        let stated = task.system.flows.get(flow).and_then(|of| of.rate);
+        let rarer = stated.and_then(|stated| {
+            most_below(stated.hertz(), |hertz| {
+                with(&|system| {
+                    if let Some(of) = system.flows.get_mut(flow) {
+                        of.rate = Rate::from_hertz(hertz).ok();
+                    }
+                })
+            })
+        });
+        found.extend(rarer.map(|hertz| Remedy::FlowRate(flow, hertz)));
     }
     for &demand in demands {
         let Demand::Rate(source) = demand else {
@@ -223,6 +245,10 @@ fn remedies(
 fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
     let demanded = demands.iter().filter_map(|demand| match demand {
         Demand::TaskDeadline(index) => system.receivers.get(*index),
+        Demand::FlowDeadline(index) => {
+            let flow = system.flows.get(*index);
+            flow.and_then(|flow| system.receivers.get(flow.receiver))
+        }
         Demand::HandlerDeadline(_) | Demand::Rate(_) => None,
     });
     let Some(urgency) = demanded.map(|of| of.urgency).min() else {
@@ -341,6 +367,7 @@ fn deadline(system: &System, demand: Demand) -> Option<u64> {
     match demand {
         Demand::TaskDeadline(index) => system.receivers.get(index)?.deadline,
         Demand::HandlerDeadline(index) => system.sources.get(index)?.deadline,
+        Demand::FlowDeadline(index) => system.flows.get(index)?.deadline,
         Demand::Rate(_) => None,
     }
 }
@@ -349,6 +376,7 @@ fn set_deadline(system: &mut System, demand: Demand, cycles: u64) {
     let place = match demand {
         Demand::TaskDeadline(index) => system.receivers.get_mut(index).map(|of| &mut of.deadline),
         Demand::HandlerDeadline(index) => system.sources.get_mut(index).map(|of| &mut of.deadline),
+        Demand::FlowDeadline(index) => system.flows.get_mut(index).map(|of| &mut of.deadline),
         Demand::Rate(_) => None,
     };
     if let Some(place) = place {
@@ -359,6 +387,7 @@ fn set_deadline(system: &mut System, demand: Demand, cycles: u64) {
 fn deadlines(system: &System) -> Vec<Demand> {
     let of_tasks = system.receivers.iter().enumerate();
     let of_handlers = system.sources.iter().enumerate();
+    let of_flows = system.flows.iter().enumerate();
     of_tasks
         .filter(|(_, receiver)| receiver.deadline.is_some())
         .map(|(index, _)| Demand::TaskDeadline(index))
@@ -366,6 +395,11 @@ fn deadlines(system: &System) -> Vec<Demand> {
             of_handlers
                 .filter(|(_, source)| source.deadline.is_some())
                 .map(|(index, _)| Demand::HandlerDeadline(index)),
+        )
+        .chain(
+            of_flows
+                .filter(|(_, flow)| flow.deadline.is_some())
+                .map(|(index, _)| Demand::FlowDeadline(index)),
         )
         .collect()
 }
@@ -393,6 +427,12 @@ fn relaxed(
             evenly(source, NEVER);
             source.limit.expiry = None;
             keep.push(index);
+        }
+    }
+    for (index, flow) in relaxed.flows.iter_mut().enumerate() {
+        let is_silent = tuned.contains(&flow.source) && keep.contains(&flow.source);
+        if is_silent || !demands.contains(&Demand::FlowDeadline(index)) {
+            flow.deadline = None;
         }
     }
     (relaxed, keep)

@@ -8,7 +8,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
-use weir_analysis::{analyse, holds};
+use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
+use weir_analysis::{analyse, units_hold};
 use weir_model::System;
 
 use crate::band::{Percent, WHOLE};
@@ -261,7 +262,7 @@ fn better_of(
 /// The largest scale that can hold: above it, deadlines break even if limiters cost nothing and let
 /// through just what is asked for. None: no scale holds.
 fn top(task: &TuningTask) -> Option<Percent> {
-    let holds_at = |scale: Percent| holds(&ideal(task, scale));
+    let holds_at = |scale: Percent| units_hold(&ideal(task, scale));
     if !task.is_scaled() {
         return holds_at(WHOLE).then_some(WHOLE);
     }
@@ -310,7 +311,12 @@ fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
 /// The plan with its measure, if every deadline holds.
 pub(crate) fn judge(task: &TuningTask, plan: LimitPlan, scale: Percent) -> Option<TuningSolution> {
     let system = plan.apply(task.system, task.platform);
-    if !is_in_time(task, &system) || task.accepts.is_some_and(|accepts| !accepts(&plan)) {
+    // Deadlines of packets are asked here and not before: letting through less does not always help
+    // them, since a packet waits for the limit.
+    if !is_in_time(task, &system)
+        || (has_flow_deadlines(&system) && !keeps_deadlines(&system))
+        || task.accepts.is_some_and(|accepts| !accepts(&plan))
+    {
         return None;
     }
     let measure = measure(task, &plan, &system, scale);
@@ -368,7 +374,7 @@ fn is_timely(task: &TuningTask, plan: &LimitPlan) -> bool {
 }
 
 pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
-    holds(system)
+    units_hold(system)
         && task.options.longest_delay.is_none_or(|most| {
             longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
         })

@@ -2,7 +2,10 @@
 //! Tunes a system file, from its text to the text with limits.
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
-use weir_model::{Diagnostics, Expiry, Limit, Place, Policy, System, parse, with_hardware};
+use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
+use weir_model::{
+    Diagnostics, Expiry, Hardware, Limit, Place, Policy, System, parse_to_be_limited, with_hardware,
+};
 
 use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, Remedy, explain};
@@ -68,9 +71,10 @@ pub struct LoweredBurst {
     pub burst: u32,
 }
 
-/// Reads a file, with all the work that its limits have to leave time for.
+/// Reads a file, with all the work that its limits have to leave time for. They may let through
+/// less than its flows bring: those that are chosen do not ([`Band::at_least`]).
 fn read(name: &str, text: &str) -> Result<System, Diagnostics> {
-    parse(name, text).map(System::with_frame_lanes)
+    parse_to_be_limited(name, text).map(System::with_frame_lanes)
 }
 
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
@@ -81,8 +85,8 @@ impl Session {
     /// Reads the text of the file called `name`.
     ///
     /// # Errors
-    /// Those of [`weir_model::parse`], and a source that is tuned and can have no limit at its
-    /// priority: no search would find one.
+    /// Those of [`weir_model::parse`], and what no search would find a limit for: a source that is
+    /// tuned and can have none at its priority, or tolerates less than its flows bring.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, Diagnostics> {
         let system = read(name, text)?;
         let answers = ask(text, &system);
@@ -104,7 +108,12 @@ impl Session {
         };
         let tuned = session.task().tuned;
         let limited: Vec<usize> = tuned.iter().map(|of| of.source).filter(software).collect();
-        with_hardware(text, |hardware| hardware.check_priorities(name, &limited)).transpose()?;
+        let tuned: Vec<usize> = tuned.iter().map(|of| of.source).collect();
+        let check = |hardware: &Hardware<'_>| {
+            hardware.check_priorities(name, &limited)?;
+            hardware.check_rates(name, &session.system, &tuned)
+        };
+        with_hardware(text, check).transpose()?;
         Ok(session)
     }
 
@@ -232,7 +241,13 @@ impl Session {
                 .collect()
         };
         let lowest = self.lowest_cap(stated)?;
-        let cap = last(lowest, most, |cap| holds(&capped(cap)))?;
+        // A lower burst helps every deadline but those of packets, which wait longer for the limit.
+        let cap = if has_flow_deadlines(&self.system) {
+            let mut caps = (lowest..=most).rev();
+            caps.find(|&cap| holds(&capped(cap)))?
+        } else {
+            last(lowest, most, |cap| holds(&capped(cap)))?
+        };
         let mut bursts = capped(cap);
         for (index, &(_, most)) in stated.iter().enumerate() {
             let with = |burst: u32| {
@@ -321,7 +336,7 @@ impl Session {
         let read = read(&self.name, &text).ok()?;
         let planned = plan.apply(&self.system, &self.platform);
         // The plan knows nothing of the alarms of groups at rest.
-        let holds = read.timers == planned.timers || weir_analysis::holds(&read);
+        let holds = read.timers == planned.timers || keeps_deadlines(&read);
         (holds && are_alike(&read, &planned)).then_some(text)
     }
 

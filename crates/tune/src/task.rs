@@ -121,7 +121,8 @@ impl<'a> TuningTask<'a> {
         task.taken.only_shared.extend(task.slot.channel);
         for (source, of) in system.sources.iter().enumerate() {
             let band = Band::new(&of.rates, task.options.over_admission)
-                .filter(|_| !keep.contains(&source));
+                .filter(|_| !keep.contains(&source))
+                .map(|band| band.at_least(promised(system, source)));
             let ways = task.ways(source);
             match band {
                 Some(band) if !ways.is_empty() => task.tuned.push(TunedSource {
@@ -259,6 +260,19 @@ pub fn ways(limit: &Limit) -> Vec<Arrangement> {
         ],
         policy => vec![Arrangement::Own(policy, limit.timing, limit.burst)],
     }
+}
+
+/// The requests per second, in hertz, that bring the packets of a source's flows with deadlines.
+fn promised(system: &System, source: usize) -> f64 {
+    let packets: f64 = system
+        .promised_rates(source)
+        .map(|(_, rate)| rate.hertz())
+        .sum();
+    let taken = system
+        .sources
+        .get(source)
+        .filter(|of| of.max_work.is_some());
+    taken.map_or(0.0, |of| packets / of.packets_taken() as f64)
 }
 
 fn own_channel(system: &System, source: usize) -> Option<&str> {

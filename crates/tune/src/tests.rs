@@ -3,7 +3,7 @@
 //! that are small enough to try everything nothing better exists.
 
 use proptest::prelude::*;
-use weir_analysis::holds;
+use weir_analysis::units_hold;
 use weir_model::{Interval, Policy, System, Timing};
 
 use crate::band::{Percent, hertz};
@@ -94,7 +94,7 @@ fn the_own_choice_is_at_least_as_good_as_the_papers_by_each_criterion() {
         let theirs = papers_plan();
         let applied = theirs.apply(&system, &platform);
         assert!(is_in_band(&task, &theirs, 100));
-        if !holds(&applied) {
+        if !units_hold(&applied) {
             continue;
         }
         let theirs = measure(&task, &theirs, &applied, 100);
@@ -312,7 +312,7 @@ fn by_force(task: &TuningTask, scale: Percent) -> impl Iterator<Item = (LimitPla
             choices: choices?,
         };
         let applied = plan.apply(task.system, task.platform);
-        holds(&applied).then_some((plan, applied))
+        units_hold(&applied).then_some((plan, applied))
     })
 }
 
@@ -327,14 +327,14 @@ proptest! {
         prop_assert_eq!(found.is_some(), knee.is_some());
         for found in found.iter().chain(&knee) {
             let scale = found.measure.scale_percent;
-            prop_assert!(holds(&found.plan.apply(&system, &platform)));
+            prop_assert!(units_hold(&found.plan.apply(&system, &platform)));
             prop_assert!(is_in_band(&task, &found.plan, scale));
             prop_assert!(found.measure.over_admission <= 0.1 + 1e-9);
         }
         if let (Some(found), Some(knee)) = (&found, &knee) {
             for other in alternatives(&task, found) {
                 prop_assert!(other.measure.key() >= found.measure.key(), "{:?} is better than {:?}", other, found);
-                prop_assert!(holds(&other.plan.apply(&system, &platform)));
+                prop_assert!(units_hold(&other.plan.apply(&system, &platform)));
             }
             for other in alternatives(&task, knee) {
                 prop_assert!(other.measure.knee_key() >= knee.measure.knee_key(), "{:?} is nearer than {:?}", other, knee);
@@ -366,10 +366,10 @@ proptest! {
         for scale in [20, 60, 100] {
             for period in periods(&task, &layout, scale, BandRule::Ignored).into_iter().step_by(7) {
                 let Some(plan) = plan(&task, &layout, scale, period, BandRule::Ignored) else { continue };
-                if holds(&plan.apply(&system, &platform)) {
-                    prop_assert!(holds(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
-                    prop_assert!(holds(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);
-                    prop_assert!(holds(&ideal(&task, scale)), "{} {}", scale, period);
+                if units_hold(&plan.apply(&system, &platform)) {
+                    prop_assert!(units_hold(&bursts_alone(&task, &layout, scale, period)), "{} {}", scale, period);
+                    prop_assert!(units_hold(&rates_alone(&task, &layout, scale, period)), "{} {}", scale, period);
+                    prop_assert!(units_hold(&ideal(&task, scale)), "{} {}", scale, period);
                 }
             }
         }
@@ -388,7 +388,7 @@ proptest! {
             let plans: Vec<LimitPlan> = plans.filter_map(plan).collect();
             for plans in plans.chunk_by(is_alike) {
                 for (index, plan) in plans.iter().enumerate().step_by(7) {
-                    if !holds(&plan.apply(&system, &platform)) {
+                    if !units_hold(&plan.apply(&system, &platform)) {
                         continue;
                     }
                     for reach in [1, 5, 40] {

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use weir_analysis::holds;
+use weir_analysis::check::keeps_deadlines;
 use weir_model::{Expiry, Policy, System, parse};
 use weir_tune::{Demand, Options, Remedy, Session};
 
@@ -22,6 +22,14 @@ struct Line {
     handler: u64,
     /// The policy that the file states, and its burst.
     policy: Option<(&'static str, u32)>,
+    flow: Option<Packets>,
+}
+
+/// The flow of a source, whose packets have a deadline. An interrupt takes one of them.
+#[derive(Debug, Clone, Copy)]
+struct Packets {
+    hertz: f64,
+    deadline: u64,
 }
 
 /// A random file: a task of one deadline below some sources.
@@ -40,6 +48,12 @@ struct Case {
 const CHANNELS: [[&str; 2]; 2] = [["TIMER1A", "TIMER3A"], ["TIMER1A", "TIMER1B"]];
 
 impl Line {
+    /// The least rate that a limit may let through: that of the packets if it is more than the
+    /// expected one.
+    fn asked(&self) -> f64 {
+        self.flow.map_or(0.0, |flow| flow.hertz).max(self.expected)
+    }
+
     /// The limit of the file, which may let through too much.
     fn stated(&self, channel: &str) -> Option<String> {
         let (policy, burst) = self.policy?;
@@ -61,7 +75,7 @@ impl Line {
         }
         let rates = [1.0001, 1.03, 1.08];
         let of_shape = |(policy, burst): (&'static str, u32)| {
-            rates.map(|above| limit(policy, burst, self.expected * above, channel))
+            rates.map(|above| limit(policy, burst, self.asked() * above, channel))
         };
         shapes.into_iter().flat_map(of_shape).collect()
     }
@@ -71,7 +85,7 @@ impl Line {
         if !matches!(self.policy, None | Some(("bursty", _))) {
             return None;
         }
-        let burst = (self.expected * period as f64 / CLOCK).ceil();
+        let burst = (self.asked() * period as f64 / CLOCK).ceil();
         (burst <= 255.0).then(|| {
             format!("limit = {{ policy = \"bursty\", burst = {burst}, timer = \"common\" }}")
         })
@@ -139,11 +153,24 @@ impl Case {
             };
             text += &format!(
                 "[[source]]\nname = \"line{number}\"\nvector = {vector}\n\
-                 handler = \"{} cycles\"\nmax_work = 1\n\
+                 handler = \"{} cycles\"\nmax_work = 1\n{}\
                  rate = {{ expected = \"{:.4}Hz\"{tolerated} }}\n{}\n",
                 line.handler,
+                line.flow.map_or("", |_| "queue = 2\n"),
                 line.expected,
                 limit.clone().unwrap_or_default(),
+            );
+        }
+        for (number, line) in self.lines.iter().enumerate() {
+            let Some(flow) = line.flow else { continue };
+            text += &format!(
+                "[[receiver]]\nname = \"reader{number}\"\nurgency = {}\nwcet = \"40 cycles\"\n\
+                 [[flow]]\nname = \"flow{number}\"\nsource = \"line{number}\"\n\
+                 receiver = \"reader{number}\"\nrate = \"{:.4}Hz\"\ndeadline = \"{} cycles\"\n\
+                 top_half = \"20 cycles\"\nbottom_half = \"90 cycles\"\nqueue = 4\n",
+                2 + number,
+                flow.hertz,
+                flow.deadline
             );
         }
         text + &format!(
@@ -188,7 +215,7 @@ impl Case {
         alone.chain(shared).find_map(|(limits, period)| {
             let text = self.text(&limits, period);
             let system = parse("force.toml", &text).ok()?;
-            (self.lies_in_bands(&system) && holds(&system)).then_some(text)
+            (self.lies_in_bands(&system) && keeps_deadlines(&system)).then_some(text)
         })
     }
 
@@ -208,9 +235,9 @@ impl Case {
                     _ => 1,
                 };
                 let hertz = f64::from(requests) * CLOCK / interval.cycles() as f64;
-                let most = line.expected * (1.0 + OVER_ADMISSION);
+                let most = line.asked() * (1.0 + OVER_ADMISSION);
                 let most = line.tolerated.map_or(most, |tolerated| tolerated.min(most));
-                hertz >= line.expected && hertz <= most
+                hertz >= line.asked() && hertz <= most
             })
     }
 }
@@ -237,12 +264,18 @@ fn case() -> impl Strategy<Value = Case> {
     let tolerated = prop::option::of(1.0..3.0_f64);
     // Up to 122 Hz a timer of 16 bits needs a prescaler.
     let expected = (60_f64.ln()..5_000_f64.ln()).prop_map(f64::exp);
-    let line = (expected, tolerated, 30..250_u64, policy).prop_map(
-        |(expected, times, handler, policy)| Line {
+    // Of the expected rate, and of the deadline's length in its intervals.
+    let flow = prop::option::weighted(0.3, (0.3..1.3_f64, 0.5..16.0_f64));
+    let line = (expected, tolerated, 30..250_u64, policy, flow).prop_map(
+        |(expected, times, handler, policy, flow)| Line {
             expected,
             tolerated: times.map(|times| expected * 1.35 * times),
             handler,
             policy,
+            flow: flow.map(|(share, intervals)| Packets {
+                hertz: expected * share,
+                deadline: (intervals * CLOCK / expected) as u64,
+            }),
         },
     );
     let lines = prop::collection::vec(line, 1..=2);
@@ -262,6 +295,15 @@ fn session(text: &str) -> Session {
     Session::new("test.toml", text, Options::default()).unwrap()
 }
 
+/// The sources that have a flow, in the file's order.
+fn flowing(case: &Case) -> Vec<usize> {
+    let lines = case.lines.iter().enumerate();
+    lines
+        .filter(|(_, line)| line.flow.is_some())
+        .map(|(number, _)| number)
+        .collect()
+}
+
 /// The file with what the remedy asks for; none: it is no change of a text.
 fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
     let mut case = case.clone();
@@ -276,6 +318,14 @@ fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
             // The stated limit stays valid if it lets through more than is expected.
             line.expected = hertz;
         }
+        Remedy::Deadline(Demand::FlowDeadline(flow), cycles) => {
+            let number = flowing(&case)[flow];
+            case.lines[number].flow.as_mut()?.deadline = cycles;
+        }
+        Remedy::FlowRate(flow, hertz) => {
+            let number = flowing(&case)[flow];
+            case.lines[number].flow.as_mut()?.hertz = hertz;
+        }
         Remedy::Handler(source, cycles) => case.lines[source].handler = cycles,
         Remedy::Wcet(_, cycles) => case.wcet = cycles,
         Remedy::OverAdmission(share) => options.over_admission = share,
@@ -288,21 +338,29 @@ fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
 fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     let mut runner = TestRunner::deterministic();
     let (mut found, mut lowered, mut denied, mut advised) = (0, 0, 0, 0);
+    let (mut with_packets, mut denied_packets) = (0, 0);
     for _ in 0..CASES {
         let case = case().new_tree(&mut runner).unwrap().current();
         let text = case.stated();
-        let session = session(&text);
+        // Limits on one counter can ask for prescalers that do not go together.
+        let Ok(session) = Session::new("test.toml", &text, Options::default()) else {
+            continue;
+        };
         match session.tune(&|_, _| ()) {
             Some(outcome) => {
                 found += 1;
+                with_packets += usize::from(!outcome.system.flows.is_empty());
+                // The reader refuses limits that let through less than flows bring.
+                parse("test.toml", &outcome.text).unwrap();
                 lowered += usize::from(!outcome.lowered.is_empty());
-                assert!(holds(&outcome.system), "{text}\n{}", outcome.text);
+                assert!(keeps_deadlines(&outcome.system), "{text}\n{}", outcome.text);
                 for of in &outcome.lowered {
                     assert!(of.burst < of.stated, "{of:?}\n{text}");
                 }
             }
             None => {
                 denied += 1;
+                denied_packets += usize::from(!session.system().flows.is_empty());
                 if let Some(exists) = case.by_force() {
                     panic!("denied:\n{text}\nexists:\n{exists}");
                 }
@@ -320,6 +378,8 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     }
     // The cases are drawn such that all of this is tried.
     assert!(found > CASES / 8 && denied > CASES / 8, "{found} {denied}");
+    assert!(with_packets > CASES / 16, "{with_packets}");
+    assert!(denied_packets > CASES / 16, "{denied_packets}");
     assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
 }
 
@@ -359,13 +419,13 @@ fn sources_of_one_counter_are_tuned_with_the_prescaler_that_both_can_have() {
             .replace("1029Hz", "937Hz")
             .replace("112Hz", "102.1Hz")
     };
-    let keeps = |text: &str| holds(&parse("test.toml", text).unwrap());
+    let keeps = |text: &str| keeps_deadlines(&parse("test.toml", text).unwrap());
     // The most work that the slowest limits leave time for.
     let works: Vec<u64> = (1..60_000).collect();
     let most = works[works.partition_point(|&wcet| keeps(&slowest(wcet))) - 1];
     assert!(!keeps(&with(most)));
     let outcome = session(&with(most)).tune(&|_, _| ()).unwrap();
-    assert!(holds(&outcome.system), "{}", outcome.text);
+    assert!(keeps_deadlines(&outcome.system), "{}", outcome.text);
 }
 
 /// Sources on a board with one timer, which limits sources of one priority.

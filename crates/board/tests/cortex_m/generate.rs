@@ -123,7 +123,7 @@ fn cortex_m_example_does_what_it_says() {
     let folder = root().join("examples/valve-controller");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let described = system(&read("system.toml"));
-    assert!(weir_analysis::holds(&described));
+    assert!(weir_analysis::check::keeps_deadlines(&described));
     let made = tempfile::tempdir().unwrap();
     std::fs::write(made.path().join("weir_system.h"), header_of(&described)).unwrap();
     let elf = compile_with(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reason why there are no limits, in words.
 use miette::{Report, miette};
+use weir_model::Rate;
 use weir_report::{percent, rate, time};
 use weir_tune::{Conflict, Demand, Idleness, Remedy, Session};
 
@@ -38,6 +39,10 @@ pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText>
                 .map(|of| deadline(&of.name, of.deadline)),
             Demand::HandlerDeadline(index) => system
                 .sources
+                .get(index)
+                .map(|of| deadline(&of.name, of.deadline)),
+            Demand::FlowDeadline(index) => system
+                .flows
                 .get(index)
                 .map(|of| deadline(&of.name, of.deadline)),
             Demand::Rate(index) => {
@@ -82,7 +87,14 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
         ),
     };
     let mut told = vec![format!("no limits do: {what}")];
-    if conflict.for_want_of_timers && !rates.is_empty() {
+    let is_flow = |demand: &Demand| matches!(demand, Demand::FlowDeadline(_));
+    if conflict.demands.iter().any(is_flow) {
+        told.push(
+            "why: a packet waits for the limit of its source, and for what is more urgent; a limit that lets more \
+             through shortens the one wait and lengthens the other"
+                .to_owned(),
+        );
+    } else if conflict.for_want_of_timers && !rates.is_empty() {
         told.push(format!(
             "why: limiters that cost nothing could do it; those at hand cannot, with at most {} over-admission{}",
             percent(session.task().options.over_admission),
@@ -91,9 +103,38 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
     } else if !rates.is_empty() {
         told.push("why: even limiters that cost nothing could not do it".to_owned());
     }
+    told.extend(brought(session, conflict).map(|note| format!("note: {note}")));
     told.push(help(session, conflict));
     told.extend(not_tried(session).map(|note| format!("note: {note}")));
     told
+}
+
+/// Says which rates are asked for because flows bring packets, and not because the file expects
+/// them.
+fn brought(session: &Session, conflict: &Conflict) -> Option<String> {
+    let system = session.system();
+    let task = session.task();
+    let tuned = task.tuned.iter().filter(|of| {
+        let source = system.sources.get(of.source);
+        let expected = source.and_then(|source| source.rates.expected);
+        conflict.demands.contains(&Demand::Rate(of.source))
+            && of.band.asked(1) > expected.map_or(0.0, Rate::hertz)
+    });
+    let of_flows = tuned.filter_map(|of| {
+        let packets = system.promised_rates(of.source);
+        let hertz: f64 = packets.map(|(_, packets)| packets.hertz()).sum();
+        let source = system.sources.get(of.source)?;
+        (hertz > 0.0).then(|| {
+            format!(
+                "flows with deadlines bring {} of packets to {}, which takes {} at once",
+                rate(hertz, DIGITS),
+                source.name,
+                source.packets_taken()
+            )
+        })
+    });
+    let all: Vec<String> = of_flows.collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What would help, of what was tried.
@@ -132,10 +173,20 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
             source(index)?,
             in_time(cycles)
         ),
+        Remedy::Deadline(Demand::FlowDeadline(index), cycles) => format!(
+            "allow the packets of {} a deadline of {}",
+            system.flows.get(index)?.name,
+            in_time(cycles)
+        ),
         Remedy::Deadline(Demand::Rate(_), _) => return None,
         Remedy::Expected(index, hertz) => {
             format!("expect only {} of {}", rate(hertz, DIGITS), source(index)?)
         }
+        Remedy::FlowRate(index, hertz) => format!(
+            "expect only {} of packets of {}",
+            rate(hertz, DIGITS),
+            system.flows.get(index)?.name
+        ),
         Remedy::Handler(index, cycles) => format!(
             "shorten the handler of {} to {cycles} cycles",
             source(index)?

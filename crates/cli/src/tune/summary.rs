@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The result as data, from which the text, the JSON and the plot are made.
 use serde::Serialize;
+use weir_analysis::check::has_flow_deadlines;
 use weir_model::{Expiry, Limit, Place, Policy, System};
 use weir_tune::{
     Aim, Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz,
@@ -152,7 +153,8 @@ impl Summary {
                 .filter_map(|index| system.sources.get(index))
                 .map(|source| source.name.clone())
                 .collect(),
-            has_deadlines: system.receivers.iter().any(|of| of.deadline.is_some())
+            has_deadlines: has_flow_deadlines(system)
+                || system.receivers.iter().any(|of| of.deadline.is_some())
                 || system.sources.iter().any(|of| of.deadline.is_some()),
             without_max_work: system
                 .sources

@@ -6,12 +6,12 @@ use weir_target::Range;
 use super::costs::{self, CostTable};
 use super::cpu::{self, Processor};
 use super::timers::Bank;
-use super::{groups, levels, limits, sources};
+use super::{groups, levels, limits, receivers, sources};
 use crate::Level;
 use crate::diagnostics::{Diagnostics, Problems};
 use crate::file;
 use crate::file::sections::{Root, Source};
-use crate::system::{EventCosts, Policy, Timing};
+use crate::system::{EventCosts, Policy, System, Timing};
 
 /// A limiter that a channel may serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +168,27 @@ impl Hardware<'_> {
                 groups::at_least_one(source, board, &mut problems);
             }
         }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(problems.into_diagnostics(name))
+    }
+
+    /// Checks that no limit of `system`, the file's, lets through less than flows with deadlines
+    /// bring: a limit of `tuned` (indices of sources) may let through what its source tolerates.
+    /// `name` is the file's.
+    ///
+    /// # Errors
+    /// The flows that bring more.
+    pub fn check_rates(
+        &self,
+        name: &str,
+        system: &System,
+        tuned: &[usize],
+    ) -> Result<(), Diagnostics> {
+        let mut problems = Problems::of(self.text);
+        let is_tuned = |source: usize| tuned.contains(&source);
+        receivers::check_rates(self.root, system, &is_tuned, &mut problems);
         if problems.is_empty() {
             return Ok(());
         }

@@ -3,11 +3,12 @@
 use super::cpu::Processor;
 use super::units::hertz_text;
 use super::{Names, refer};
+use crate::Rate;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Amount, Whole};
 use crate::file::sections::{self as raw, PortNumber, Root};
 use crate::file::value::KeyValue;
-use crate::system::{Expiry, Flow, Policy, Protocol, Receiver, Selector, System};
+use crate::system::{Flow, Protocol, Receiver, Selector, System};
 
 /// The source and the receiver of a flow; none where the file names one that does not exist.
 pub(crate) struct Link {
@@ -157,47 +158,58 @@ pub(crate) fn flows(
 }
 
 /// Reports flows with deadlines of which more packets come than the limit of their source lets
-/// through: some would find the device full, however long its queue is.
-pub(crate) fn check_rates(root: &Root, system: &System, problems: &mut Problems<'_>) {
+/// through: some would find the device full, however long its queue is. A limit that is
+/// `yet_to_be_chosen` (by its source's index) may let through what the source tolerates.
+pub(crate) fn check_rates(
+    root: &Root,
+    system: &System,
+    yet_to_be_chosen: &dyn Fn(usize) -> bool,
+    problems: &mut Problems<'_>,
+) {
     for (index, source) in system.sources.iter().enumerate() {
-        let limit = &source.limit;
-        if limit.policy == Policy::Off {
-            continue;
-        }
-        let interval = match limit.expiry {
-            Some(Expiry::Shared(timer)) => system.timers.get(timer).map(|of| of.period),
-            _ => Some(limit.interval),
+        let chosen_later = yet_to_be_chosen(index);
+        let requests = if chosen_later {
+            source.rates.tolerated.map(Rate::hertz)
+        } else {
+            system.let_through(index)
         };
-        let (Some(interval), Some(max_work)) = (interval, source.max_work) else {
+        let (Some(requests), true) = (requests, source.max_work.is_some()) else {
             continue;
         };
-        let packets = f64::from(limit.per_interval()) * max_work as f64;
-        let through = packets * system.cpu.clock_hz as f64 / interval.cycles().max(1) as f64;
-        let with_deadline = system
-            .flows_of(index)
-            .filter(|(_, flow)| flow.deadline.is_some());
+        let through = requests * source.packets_taken() as f64;
         let mut sum = 0.0;
-        for (flow, rate) in with_deadline.filter_map(|(index, flow)| Some((index, flow.rate?))) {
+        for (flow, rate) in system.promised_rates(index) {
             let with = if sum > 0.0 {
                 ", with the flows before it,"
             } else {
                 ""
             };
             sum += rate.hertz();
-            if sum > through * (1.0 + SAME) {
-                problems.report(
-                    format!(
-                        "{} of packets{with} are more than the {} that the limit of `{}` lets through",
-                        hertz_text(sum),
-                        hertz_text(through),
-                        source.name
-                    ),
-                    root.flow.elements()[flow].rate.at,
-                    "some are lost, and miss the deadline",
-                    "raise the limit, or `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
-                );
-                break;
+            if sum <= through * (1.0 + SAME) {
+                continue;
             }
+            let (whose, help) = if chosen_later {
+                (
+                    format!("`{}` tolerates", source.name),
+                    "tolerate more, raise `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
+                )
+            } else {
+                (
+                    format!("the limit of `{}` lets through", source.name),
+                    "raise the limit (weir tune chooses one), or `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
+                )
+            };
+            problems.report(
+                format!(
+                    "{} of packets{with} are more than the {} that {whose}",
+                    hertz_text(sum),
+                    hertz_text(through),
+                ),
+                root.flow.elements()[flow].rate.at,
+                "some are lost, and miss the deadline",
+                help,
+            );
+            break;
         }
     }
 }

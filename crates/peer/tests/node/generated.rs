@@ -14,7 +14,7 @@ use super::{Node, latencies, repository};
 fn built() -> Option<Node> {
     Node::with_tools(|folder| {
         let system = weir_model::load(&repository("examples/rtos-node/system.toml")).unwrap();
-        assert!(weir_analysis::holds(&system));
+        assert!(weir_analysis::check::keeps_deadlines(&system));
         let plan = ChipPlan::with_freertos(&system, chip("cortex-m3").unwrap()).unwrap();
         let tables = receivers(&plan, "weir_system.h", "system.toml").unwrap();
         fs::write(folder.join("weir_system.h"), header(&plan, "system.toml")).unwrap();
