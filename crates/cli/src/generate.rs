@@ -132,6 +132,14 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
         Some(_) => ChipPlan::with_freertos(&system, chip(name)?)?,
         None => ChipPlan::new(&system, chip(name)?)?,
     };
+    let lanes = plan.freertos.iter().flat_map(RtosPlan::lanes_without_quota);
+    for (key, receivers) in lanes {
+        eprintln!(
+            "note: a flood of frames of `{key}` can use up the buffers of {}, which has the same urgency: give `{key}` \
+             one that no receiver has",
+            receivers.join(", ")
+        );
+    }
     // Only the name of the file: its folder differs between machines.
     let file = arguments.system.file_name().unwrap_or_default();
     let file = file.to_string_lossy();

@@ -225,6 +225,25 @@ fn limits_that_guarantee_nothing_are_generated_with_a_note() {
 }
 
 #[test]
+fn frames_without_a_quota_are_noted() {
+    let folder = TempDir::new().unwrap();
+    let on_freertos = ["--chip", "cortex-m3", "--rtos", "freertos"];
+    let apart = generate(folder.path(), &example("rtos-node"), &on_freertos);
+    assert!(!apart.err.contains("buffers of"), "{}", apart.err);
+    let common = ("common = { urgency = 2,", "common = { urgency = 5,");
+    let shared = changed(&folder, "rtos-node", common.0, common.1);
+    let noted = generate(folder.path(), &shared, &on_freertos);
+    assert_eq!(noted.code, Some(0), "{}", noted.err);
+    assert!(
+        noted
+            .err
+            .contains("frames of `common` can use up the buffers of log"),
+        "{}",
+        noted.err
+    );
+}
+
+#[test]
 fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
     let folder = TempDir::new().unwrap();
     let node = example("rtos-node");

@@ -62,6 +62,27 @@ pub struct RtosPlan<'a> {
     pub bindings: Vec<PortBinding<'a>>,
 }
 
+impl RtosPlan<'_> {
+    /// The lanes of frames without a receiver that have a receiver's class, each with the name of
+    /// its key and those receivers. Such frames have no quota, and can use up the class's buffers.
+    #[must_use]
+    pub fn lanes_without_quota(&self) -> Vec<(&'static str, Vec<&str>)> {
+        let lanes = [
+            ("common", Some(self.common)),
+            ("orphans", self.orphans),
+            ("fragments", self.fragments),
+        ];
+        let with_receivers = lanes.into_iter().filter_map(|(key, class)| {
+            let urgency = self.classes.get(class?)?.urgency;
+            let beside = self.receivers.iter().filter(|of| of.urgency == urgency);
+            Some((key, beside.map(|of| of.name).collect()))
+        });
+        with_receivers
+            .filter(|(_, beside): &(_, Vec<&str>)| !beside.is_empty())
+            .collect()
+    }
+}
+
 /// A class: a worker of one urgency, and its buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedClass<'a> {
