@@ -72,9 +72,7 @@ pub(crate) fn answer(system: &System) -> miette::Result<Value> {
 /// Fails if a file cannot be read or is no system, or if the observations cannot be read or are
 /// none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let system = weir_model::load(&arguments.system)?
-        .with_threads()?
-        .with_frame_lanes();
+    let system = weir_model::load(&arguments.system)?.with_kernel_work()?;
     compiler::warn_of_another(&system);
     let seen = arguments.observed.as_deref().map(observed::read);
     let seen = seen.transpose()?;

@@ -92,10 +92,11 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         Some(chip) => for_chip(arguments, chip)?,
         None => silicon::execute(arguments)?,
     };
-    if !weir_analysis::check::keeps_deadlines(&system) {
+    let name = system.name.clone();
+    let whole = system.with_kernel_work();
+    if !whole.is_ok_and(|whole| weir_analysis::check::keeps_deadlines(&whole)) {
         eprintln!(
-            "note: these limits do not guarantee every deadline of `{}`: weir check says why",
-            system.name
+            "note: these limits do not guarantee every deadline of `{name}`: weir check says why"
         );
     }
     Ok(Outcome::Good)

@@ -99,7 +99,7 @@ struct NamedSystem<'a> {
 
 impl<'a> NamedSystem<'a> {
     fn new(path: &'a Path) -> miette::Result<Self> {
-        let system = weir_model::load(path)?.with_threads()?.with_frame_lanes();
+        let system = weir_model::load(path)?.with_kernel_work()?;
         let description = certificate::description(&system);
         Ok(Self {
             path,

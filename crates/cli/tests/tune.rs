@@ -433,6 +433,65 @@ fn deadlines_of_packets_hold_as_check_says() {
     );
 }
 
+/// The example `linux-node`, with a line beside the network card, which has a limit.
+fn line_beside_linux() -> Case {
+    let text = std::fs::read_to_string(example("linux-node")).unwrap();
+    let costs = (
+        "costs = { off = { request_served = \"2us\" } }",
+        r#"[cpu.costs]
+off = { request_served = "2us" }
+strict.lazy = { request_served = "3us", request_refused = "3us", expiry_served = "3us", expiry_empty = "3us" }
+[[timer]]
+name = "gap"
+width = 32
+order = 3"#,
+    );
+    let line = (
+        "[[receiver]]\nname = \"control\"",
+        r#"[[source]]
+name = "line"
+vector = { name = "gpio", order = 2 }
+handler = "20us"
+max_work = 1
+rate = { expected = "1kHz", tolerated = "20kHz" }
+limit = { policy = "strict", rate = "2kHz", timer = "gap" }
+
+[[receiver]]
+name = "control""#,
+    );
+    let text = [costs, line].iter().fold(text, |text, (from, to)| {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        text.replace(from, to)
+    });
+    Case::new(&text)
+}
+
+/// The threads of Linux take time from a task, too, which is why the whole tolerated rate is too
+/// much here.
+#[test]
+fn deadlines_beside_linux_hold_as_check_says() {
+    let case = line_beside_linux();
+    let file = case.path("system.toml");
+    assert_eq!(check_file(&file, &[]).code, Some(1));
+    let printed = case.tune(&["--write"]);
+    assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
+    let checked = check_file(&file, &[]);
+    assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+    // Without a bound for the deadline, both give the same reason.
+    let flow = "name = \"requests\"\n";
+    let with_deadline = format!("{flow}deadline = \"9ms\"\n");
+    let text = case.text().replace(flow, &with_deadline);
+    std::fs::write(&file, text).unwrap();
+    let (checked, printed) = (check_file(&file, &[]), case.tune(&[]));
+    assert_eq!(
+        (checked.code, printed.code),
+        (Some(2), Some(2)),
+        "{}",
+        printed.out
+    );
+    assert_eq!(checked.err, printed.err);
+}
+
 /// Where text is broken is a matter of the terminal, not of data.
 #[test]
 fn no_text_of_the_json_is_broken_into_lines() {

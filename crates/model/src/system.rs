@@ -13,7 +13,7 @@ pub use weir_target::{Policy, Timing};
 
 pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
 
-use crate::{Freertos, Linux, Rate, Silicon, SiliconLimit};
+use crate::{Freertos, Linux, LinuxBoundError, Rate, Silicon, SiliconLimit};
 
 /// A whole system. Names are unique among sources, timers, receivers and flows each.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,15 @@ impl System {
     pub fn flows_of(&self, source: usize) -> impl Iterator<Item = (usize, &Flow)> {
         let flows = self.flows.iter().enumerate();
         flows.filter(move |(_, flow)| flow.source == source)
+    }
+
+    /// The system with what its operating system does as work of the analysis: the threads of
+    /// Linux, and the lanes of FreeRTOS. Bounds hold for this system only.
+    ///
+    /// # Errors
+    /// Those of [`System::with_threads`].
+    pub fn with_kernel_work(self) -> Result<Self, LinuxBoundError> {
+        Ok(self.with_threads()?.with_frame_lanes())
     }
 
     /// The flows of a source that state a rate and a deadline, with their indices in

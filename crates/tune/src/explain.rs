@@ -255,8 +255,10 @@ fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
         return Vec::new();
     };
     let receivers = system.receivers.iter().enumerate();
+    // Threads of the kernel stand among the receivers, and not in the file.
+    let is_thread = |index: usize| system.linux.threads.iter().any(|of| of.receiver == index);
     let mut tasks: Vec<(usize, u8)> = receivers
-        .filter(|(_, of)| of.wcet.cycles > 0 && of.urgency >= urgency)
+        .filter(|&(index, of)| of.wcet.cycles > 0 && of.urgency >= urgency && !is_thread(index))
         .map(|(index, of)| (index, of.urgency))
         .collect();
     tasks.sort_by_key(|&(_, urgency)| urgency);

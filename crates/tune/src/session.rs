@@ -4,7 +4,8 @@
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
 use weir_model::{
-    Diagnostics, Expiry, Hardware, Limit, Place, Policy, System, parse_to_be_limited, with_hardware,
+    Diagnostics, Expiry, Hardware, Limit, LinuxBoundError, Place, Policy, System,
+    parse_to_be_limited, with_hardware,
 };
 
 use crate::band::{Band, Percent, SAME, WHOLE};
@@ -73,8 +74,21 @@ pub struct LoweredBurst {
 
 /// Reads a file, with all the work that its limits have to leave time for. They may let through
 /// less than its flows bring: those that are chosen do not ([`Band::at_least`]).
-fn read(name: &str, text: &str) -> Result<System, Diagnostics> {
-    parse_to_be_limited(name, text).map(System::with_frame_lanes)
+fn read(name: &str, text: &str) -> Result<System, SessionError> {
+    Ok(parse_to_be_limited(name, text)?.with_kernel_work()?)
+}
+
+/// Why a file cannot be tuned.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum SessionError {
+    /// The file is wrong, or what it asks for no limit can give.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(#[from] Diagnostics),
+    /// A deadline on Linux has no bound, whatever the limits are.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Linux(#[from] LinuxBoundError),
 }
 
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
@@ -85,9 +99,9 @@ impl Session {
     /// Reads the text of the file called `name`.
     ///
     /// # Errors
-    /// Those of [`weir_model::parse`], and what no search would find a limit for: a source that is
+    /// Those of [`weir_model::parse`], a deadline without a bound on Linux, and what no search would find a limit for: a source that is
     /// tuned and can have none at its priority, or tolerates less than its flows bring.
-    pub fn new(name: &str, text: &str, options: Options) -> Result<Self, Diagnostics> {
+    pub fn new(name: &str, text: &str, options: Options) -> Result<Self, SessionError> {
         let system = read(name, text)?;
         let answers = ask(text, &system);
         let mut keep = stated_off(text, &system);
@@ -109,7 +123,7 @@ impl Session {
         let tuned = session.task().tuned;
         let limited: Vec<usize> = tuned.iter().map(|of| of.source).filter(software).collect();
         let tuned: Vec<usize> = tuned.iter().map(|of| of.source).collect();
-        let check = |hardware: &Hardware<'_>| {
+        let check = |hardware: &Hardware<'_>| -> Result<(), Diagnostics> {
             hardware.check_priorities(name, &limited)?;
             hardware.check_rates(name, &session.system, &tuned)
         };
