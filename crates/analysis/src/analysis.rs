@@ -99,8 +99,8 @@ pub fn analyse(system: &System) -> Analysis {
 }
 
 /// Does every unit that has a deadline keep it? Like [`analyse`], but stops at the first unit that
-/// does not. Deadlines of packets are those of flows: [`keeps_deadlines`](crate::keeps_deadlines)
-/// looks at them, too.
+/// does not. Deadlines of packets are those of flows:
+/// [`keeps_deadlines`](crate::check::keeps_deadlines) looks at them, too.
 #[must_use]
 pub fn units_hold(system: &System) -> bool {
     let latencies = latencies(system);

@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_analysis::analyse;
 use weir_model::{Expiry, Policy, Rate, System, parse};
-use weir_tune::{Demand, Options, Outcome, Session};
+use weir_tune::{Demand, Options, Outcome, Session, SessionError};
 
 fn tune(text: &str, options: Options) -> Option<Outcome> {
     let session = Session::new("test.toml", text, options).unwrap();
@@ -207,6 +207,9 @@ fn a_priority_that_no_limit_can_have_is_refused_before_a_search() {
     // `pressure` states no rate that a limit would be for.
     for (text, wrong) in [(urgent.clone(), 2), (off(&urgent), 1)] {
         let refused = new(&text).unwrap_err();
+        let SessionError::File(refused) = refused else {
+            panic!("{refused:?}");
+        };
         assert_eq!(refused.problems().len(), wrong, "{refused:?}");
         for problem in refused.problems() {
             let what = "no priority 0, which BASEPRI cannot hold back";
