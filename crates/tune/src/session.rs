@@ -99,8 +99,9 @@ impl Session {
     /// Reads the text of the file called `name`.
     ///
     /// # Errors
-    /// Those of [`weir_model::parse`], a deadline without a bound on Linux, and what no search would find a limit for: a source that is
-    /// tuned and can have none at its priority, or tolerates less than its flows bring.
+    /// Those of [`weir_model::parse`], a deadline without a bound on Linux, and what no search
+    /// would find a limit for: a source that is tuned and can have none at its priority, or
+    /// tolerates less than its flows bring.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, SessionError> {
         let system = read(name, text)?;
         let answers = ask(text, &system);
