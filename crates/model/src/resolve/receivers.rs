@@ -193,7 +193,7 @@ pub(crate) fn check_rates(
             let (whose, help) = if chosen_later {
                 (
                     format!("`{}` tolerates", source.name),
-                    "tolerate more, raise `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
+                    "tolerate more, or raise `max_work`; write a lower rate; or leave the deadline out, if packets may be lost",
                 )
             } else {
                 (
