@@ -54,7 +54,10 @@ fn json_has_the_documented_keys_and_the_printed_numbers() {
     assert_eq!(json["check"], 1);
     assert_eq!(json["system"]["clock_hz"], 16_000_000);
     assert_eq!(json["verdict"], "guaranteed");
-    assert_eq!(json["assumptions"]["instruction_between"], 4);
+    let assumed = &json["assumptions"];
+    assert_eq!(assumed["instruction_between"], 4);
+    assert_eq!(assumed["packet_deadlines"], serde_json::json!(["counts"]));
+    assert_eq!(assumed["cap_timer"], false);
     let control = one(&json["rows"], "name", "control");
     assert_eq!(control["kind"], "task");
     assert_eq!(control["cost_cycles"], 8000);

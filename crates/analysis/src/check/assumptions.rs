@@ -39,6 +39,12 @@ pub struct Assumptions {
     pub budgets: Vec<String>,
     /// Rows that stand for threads of a Linux kernel, one receive queue for each source.
     pub kernel_threads: Vec<String>,
+    /// A timer of Linux ends caps, for which the kernel needs HRTICK_DL in debugfs.
+    pub cap_timer: bool,
+    /// Flows whose packets have a deadline. A device holds no more of them than its queue, and an
+    /// interrupt takes all that wait, but for what is beyond `max_work`; a packet that finds its
+    /// device full is lost.
+    pub packet_deadlines: Vec<String>,
 }
 
 /// Names, by what is known about their execution times.
@@ -125,6 +131,11 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
             .iter()
             .filter_map(|thread| system.receivers.get(thread.receiver))
             .map(|thread| thread.name.clone())
+            .collect(),
+        cap_timer: !system.linux.threads.is_empty() && system.linux.cap_timer,
+        packet_deadlines: (system.flows.iter())
+            .filter(|flow| flow.deadline.is_some())
+            .map(|flow| flow.name.clone())
             .collect(),
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The assumptions of the answer, a line for each kind.
 use weir_analysis::check::{AssumedCost, CheckReport};
-use weir_model::{Origin, System};
+use weir_model::Origin;
 use weir_report::terminal::wrapped;
 
 use crate::words::{CycleClock, list, plural};
 
 /// The list with its heading.
-pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> String {
+pub(super) fn text(report: &CheckReport, clock: CycleClock) -> String {
     let of = &report.assumptions;
     let mut lines = vec![
         execution_times(report),
@@ -48,12 +48,12 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
             "Linux: {} take packets for one receive queue of each source, at most 64 in a poll; what else the kernel does is not in the file",
             list(&of.kernel_threads)
         ));
-        if system.linux.cap_timer {
-            lines.push(
-                "Linux: a timer ends caps (`cap_timer`), for which the kernel needs HRTICK_DL in debugfs: `weir linux plan` says whether this machine has it"
-                    .to_owned(),
-            );
-        }
+    }
+    if of.cap_timer {
+        lines.push(
+            "Linux: a timer ends caps (`cap_timer`), for which the kernel needs HRTICK_DL in debugfs: `weir linux plan` says whether this machine has it"
+                .to_owned(),
+        );
     }
     if !of.worst_rates.is_empty() {
         lines.push(format!(
@@ -73,7 +73,7 @@ pub(super) fn text(system: &System, report: &CheckReport, clock: CycleClock) -> 
             plural(of.software_limits, "limit")
         ));
     }
-    if system.flows.iter().any(|flow| flow.deadline.is_some()) {
+    if !of.packet_deadlines.is_empty() {
         lines.push(
             "a device holds no more packets than its queue, and an interrupt takes all that wait, but for what is beyond max_work"
                 .to_owned(),

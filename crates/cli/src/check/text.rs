@@ -30,7 +30,7 @@ pub(super) fn text(
         said(report, clock, format),
         advice::text(system, report, clock, file),
         seen.map_or_else(String::new, |seen| seen.text(format)),
-        assumptions::text(system, report, clock),
+        assumptions::text(report, clock),
     ];
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")

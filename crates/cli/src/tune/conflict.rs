@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reason why there are no limits, in words.
 use miette::{Report, miette};
-use weir_model::Rate;
+use weir_model::{Policy, Rate};
 use weir_report::{percent, rate, time};
 use weir_tune::{Conflict, Demand, Idleness, Remedy, Session};
 
@@ -206,7 +206,13 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
                 source(index)?
             )
         }
-        Remedy::InHardware(index) => format!("limit {} in hardware", source(index)?),
+        Remedy::InHardware(index) => {
+            format!(
+                "limit {} in hardware, with the policy {}",
+                source(index)?,
+                Policy::Strict.name()
+            )
+        }
         Remedy::OverAdmission(share) => format!("allow --over-admission {:.2}%", 100.0 * share),
     })
 }
