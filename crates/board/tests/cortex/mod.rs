@@ -64,6 +64,14 @@ impl Limit {
         DIVISORS.into_iter().flat_map(at).collect()
     }
 
+    /// Every policy with every timing, each at one of the prescalers, which they take in turn.
+    pub fn each_kind() -> Vec<Self> {
+        let all = Self::all();
+        let kinds = all.len() / DIVISORS.len();
+        let at = |kind| all[kind % DIVISORS.len() * kinds + kind];
+        (0..kinds).map(at).collect()
+    }
+
     /// Instructions in a tick.
     pub fn tick(&self) -> u64 {
         self.divisor * PER_TICK

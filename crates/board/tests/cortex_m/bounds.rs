@@ -300,7 +300,7 @@ fn cortex_m_responses_stay_below_their_bounds_under_adversaries() {
     if !can_run() {
         return;
     }
-    let ratios: Vec<Vec<f64>> = (0..8_u64)
+    let ratios: Vec<Vec<f64>> = (0..4_u64)
         .into_par_iter()
         .map(|number| {
             let mut random = ChaCha12Rng::seed_from_u64(22);

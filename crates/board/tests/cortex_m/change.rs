@@ -48,7 +48,7 @@ fn cortex_m_keeps_the_curves_over_changes() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::each_kind().into_par_iter().for_each(|limit| {
         let (interval, burst) = (limit.config.interval, limit.config.burst);
         let counts = matches!(
             limit.config.policy,
@@ -89,7 +89,7 @@ fn cortex_m_is_not_starved_by_changes() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::each_kind().into_par_iter().for_each(|limit| {
         let (interval, burst) = (limit.config.interval, limit.config.burst);
         let slower = interval * 3 / 2;
         // As fast as it gets, or about once in an interval.
@@ -126,7 +126,7 @@ fn cortex_m_keeps_the_record_of_core() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::each_kind().into_par_iter().for_each(|limit| {
         let more = ["WEIR_LIMIT_RECORD=1", "RECORD", "WORK=200"];
         let elf = compile(SOURCE, &defines(&limit, &more)).unwrap();
         let cycles = limit.config.interval * limit.tick();

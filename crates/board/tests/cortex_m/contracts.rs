@@ -138,7 +138,7 @@ fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::each_kind().into_par_iter().for_each(|limit| {
         let interval = limit.config.interval * limit.tick();
         let turns = format!("USER={}", interval / 10);
         let storm = storm("IRQ20", interval, 3, end(&limit));
@@ -250,7 +250,7 @@ fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::each_kind().into_par_iter().for_each(|limit| {
         let period = limit.config.interval * limit.divisor / 5;
         let ticked = format!("TICKED={period}");
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0", &ticked])).unwrap();

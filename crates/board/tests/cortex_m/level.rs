@@ -18,7 +18,7 @@ const BODY: u64 = 300;
 const OTHER_CYCLES: u64 = 37_500;
 
 fn levels() -> Vec<Limit> {
-    let mut all = Limit::all();
+    let mut all = Limit::each_kind();
     for limit in &mut all {
         limit.config.trigger = Trigger::Level;
     }

@@ -41,6 +41,14 @@ pub(super) struct Axis {
     pub shown: Option<Formula>,
 }
 
+/// The points and the seeds of the form `--quick`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QuickPoints {
+    pub values: Vec<f64>,
+    pub seeds: Vec<u64>,
+}
+
 /// A series for claims and curves: one, or one per variant. In the latter the word VARIANT in the
 /// texts stands for the id of the variant, and FLAVOUR for that of its flavour.
 #[derive(Debug, Clone, Deserialize)]

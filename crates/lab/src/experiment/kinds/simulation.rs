@@ -33,6 +33,15 @@ impl Kind for Simulation {
         series::known(&self.series())
     }
 
+    fn shorten(&mut self) -> bool {
+        let Some(quick) = self.quick.take() else {
+            return false;
+        };
+        self.x.values = quick.values;
+        self.seeds = quick.seeds;
+        true
+    }
+
     fn measure(&self, place: &Checkout, _: &Setup) -> Result<Measurements, ExperimentError> {
         let model = Model::load(place, self)?;
         let plan = SeriesPlan {

@@ -8,7 +8,7 @@ use weir_report::{Colour, Stroke};
 
 use super::variants;
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, SeriesSpec, of_variants};
+use crate::experiment::series::{Axis, QuickPoints, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
 
 /// The table `[linux]`.
@@ -20,7 +20,7 @@ pub(super) struct Linux {
     /// The seeds of the floods, which commands can use, too; every point is run with each seed.
     pub seeds: Vec<u64>,
     /// The part that `--quick` runs in place of all points and seeds.
-    pub quick: Option<QuickSpec>,
+    pub quick: Option<QuickPoints>,
     /// Commands that the guest's shell runs first.
     #[serde(default)]
     pub prepare: String,
@@ -44,14 +44,6 @@ pub(super) struct Linux {
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
-}
-
-/// A part of the runs.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct QuickSpec {
-    pub values: Vec<f64>,
-    pub seeds: Vec<u64>,
 }
 
 /// A flow of packets; if the pattern depends on x, there are none at x = 0.

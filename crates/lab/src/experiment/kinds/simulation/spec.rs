@@ -7,7 +7,7 @@ use weir_model::Duration;
 use weir_sim::{Batches, Compensation, CostSpreads, Defer, Deferral, Spread, Ties};
 
 use crate::experiment::series::formula::Template;
-use crate::experiment::series::{Axis, SeriesSpec, of_variants};
+use crate::experiment::series::{Axis, QuickPoints, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
 
 /// The table `[simulation]`.
@@ -20,6 +20,8 @@ pub(super) struct Simulation {
     pub duration: Template,
     /// The seeds; every point is run with each.
     pub seeds: Vec<u64>,
+    /// The part that `--quick` runs in place of all points and seeds.
+    pub quick: Option<QuickPoints>,
     /// The spread of costs around those of the system file.
     #[serde(default)]
     pub costs: CostsSpec,
