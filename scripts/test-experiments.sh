@@ -28,12 +28,20 @@ fi
 
 . scripts/verdict.sh
 
+# Whether the experiment of this file, or the one that it is based on, has a short form.
+has_short_form() {
+    local base
+    ! grep -q '^quick = {' "$1" || return 0
+    base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$1")
+    [ -n "$base" ] && has_short_form "$(dirname "$1")/$base.toml"
+}
+
 for file in experiments/*/*.toml; do
     ! grep -qE '^(board = "soc"|kind = "(area|linux|node)"|# In make bench only\.)' "$file" || continue
     name=${file#experiments/}
     name=${name%.toml}
     quick=()
-    ! grep -q '^quick = {' "$file" || quick=(--quick)
+    ! has_short_form "$file" || quick=(--quick)
     code=0
     (cd "$copy" && "$weir" reproduce "$name" "${quick[@]}") || code=$?
     [ -n "$is_stated" ] || [ $code != 1 ] || code=0
