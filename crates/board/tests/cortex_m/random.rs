@@ -18,7 +18,7 @@ use weir_core_sys::{Action, Bare, Config, LimitPolicy, W32};
 
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
 /// How many groups of each kind are tried.
-const SEEDS: u64 = 6;
+const SEEDS: u64 = 8;
 /// The most instructions for which a call of the thread holds the group back.
 const CALL: u64 = 600;
 
