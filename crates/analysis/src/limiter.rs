@@ -269,17 +269,17 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
         (Policy::Bursty, _) => limited(2 * burst, burst, late),
         (Policy::Bucket, _) => limited(burst, 1, early),
     };
-    let mut curve = Curve::new(staircase);
-    if !window.expires {
-        if let Some(most) = most_without_expiry(limit) {
-            curve = curve.and(Staircase::once(most));
-        }
-    }
+    let until_expiry = most_without_expiry(limit).filter(|_| !window.expires);
+    let masked = |curve: Curve| match until_expiry {
+        Some(most) => curve.and(Staircase::once(most)),
+        None => curve,
+    };
+    let curve = masked(Curve::new(staircase));
     let Some(arrivals) = arrivals else {
         return Some(curve);
     };
     if within_limit(limit, arrivals.period, window.latency) {
-        return Some(Curve::new(arrivals));
+        return Some(masked(Curve::new(arrivals)));
     }
     if body.leaves_packets {
         // The window serves also what waited in the device before it.

@@ -112,9 +112,22 @@ fn served(
     let limit = &source.limit;
     let interarrival = interarrival(source);
     let delay = u128::from(limit.delay);
+    // Masked with the last one that may pass, until an expiry.
+    let most = match (limit.place, limit.timing, limit.policy) {
+        _ if window.expires => None,
+        (Place::Hardware, _, _) | (_, Timing::Lazy, _) => None,
+        (_, _, Policy::Strict | Policy::Paced) => Some(1),
+        (_, _, Policy::Bursty) => Some(limit.burst),
+        (_, _, Policy::Bucket) => Some(limit.burst).filter(|&burst| burst == 1),
+        (_, _, Policy::Off | Policy::Poll) => None,
+    };
+    let masked = |curve: Curve| match most {
+        Some(most) => Ok(curve.and(Curve::stairs(most, 0, 1, 0)?)),
+        None => Ok(curve),
+    };
     if within_limit(source, costs, window.latency) {
         return interarrival
-            .map(|interarrival| Curve::stairs(1, 1, interarrival, delay))
+            .map(|interarrival| masked(Curve::stairs(1, 1, interarrival, delay)?))
             .transpose();
     }
     let early = if limit.place == Place::Hardware {
@@ -136,19 +149,7 @@ fn served(
         (Policy::Bursty, _) => Curve::stairs(twice, limit.burst, interval, late),
         (Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
     }?;
-    // Masked with the last one that may pass, until an expiry.
-    let most = match (limit.place, limit.timing, limit.policy) {
-        _ if window.expires => None,
-        (Place::Hardware, _, _) | (_, Timing::Lazy, _) => None,
-        (_, _, Policy::Strict | Policy::Paced) => Some(1),
-        (_, _, Policy::Bursty) => Some(limit.burst),
-        (_, _, Policy::Bucket) => Some(limit.burst).filter(|&burst| burst == 1),
-        (_, _, Policy::Off | Policy::Poll) => None,
-    };
-    let limited = match most {
-        Some(most) => limited.and(Curve::stairs(most, 0, 1, 0)?),
-        None => limited,
-    };
+    let limited = masked(limited)?;
     // Packets that a handler may leave in the device ask again, whenever they came.
     Ok(Some(match interarrival.filter(|_| !leaves_packets) {
         None => limited,

@@ -18,7 +18,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use adversary::Adversary;
-use common::{cpu, level, no_limit, source, system};
+use common::{CLOCK, cpu, level, no_limit, source, system};
 use judge::{Ratios, Seen, judge};
 use processor::{Habits, Processor};
 use rand::SeedableRng;
@@ -27,7 +27,8 @@ use random::{BOARD, CROWDED, Case, LIMITERS, SMALL, Shape, Sizes};
 use rayon::iter::Either;
 use rayon::prelude::*;
 use weir_analysis::analyse;
-use weir_analysis::units::Part;
+use weir_analysis::limiter::{Interrupt, Tasks, Window, longest_borne, tasks};
+use weir_analysis::units::{Part, body};
 use weir_core_sys::Trigger;
 use weir_model::{EventCosts, Expiry, Interval, Limit, Nesting, Policy, System, TaskModel, Timing};
 
@@ -238,4 +239,66 @@ fn a_request_waits_for_the_run_before_it() {
     // its own.
     assert_eq!(response, Some(9 + 6 * 9 + 10), "{:?}", processor.runs);
     judge(&system, &analysis, &processor).expect("the bound holds");
+}
+
+/// Latencies are raised until they hold (analysis.rs), so they are the least only if a source that
+/// is served later never brings less, in any window.
+#[test]
+fn a_source_that_is_served_later_brings_no_less() {
+    let mut counted_on = 0;
+    for (policy, timing) in LIMITERS {
+        for seed in 0..300 {
+            let shape = Shape::Alone(policy, timing);
+            let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, &SMALL);
+            let source = &case.system.sources[0];
+            let interval = source.limit.interval.cycles();
+            // One cycle later, the source is no longer counted on to stay below its limit.
+            let borne = longest_borne(source, CLOCK);
+            counted_on += usize::from(borne.is_some());
+            let borne = borne.unwrap_or(interval / 2);
+            let latencies = [0, borne, borne + 1, borne + 2 * interval];
+            for later in latencies.windows(2) {
+                let [early, late] =
+                    [later[0], later[1]].map(|latency| views(&case.system, latency));
+                for (view, early) in early {
+                    let late = &late[view];
+                    assert!(
+                        early.iter().zip(late).all(|(early, late)| early <= late),
+                        "{view}: less if served {later:?} cycles late, of {source:?}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(
+        counted_on > 300,
+        "only {counted_on} sources stay below their limits"
+    );
+}
+
+/// The cycles that the first source brings in each window of up to three intervals, as other units
+/// see it whose busy windows its timer runs in or not.
+fn views(system: &System, latency: u64) -> BTreeMap<&'static str, Vec<u64>> {
+    let source = &system.sources[0];
+    let of = |window| tasks(source, body(system, 0), system.cpu.clock_hz, window);
+    let (any, below) = (of(Window::any(latency)), of(Window::below_timer(latency)));
+    let above = of(Window::above_timer(latency));
+    let line = |tasks: &Tasks| {
+        let line = tasks.request.as_ref().map(Interrupt::demands);
+        line.into_iter().flatten().cloned().collect::<Vec<_>>()
+    };
+    [
+        ("the line", line(&any)),
+        ("both, any window", any.together.clone()),
+        ("the line, below the timer", line(&below)),
+        ("both, below the timer", below.together.clone()),
+        ("the line, above the timer", line(&above)),
+    ]
+    .into_iter()
+    .map(|(view, demands)| {
+        let cycles = |window| demands.iter().map(|demand| demand.cycles(window)).sum();
+        let windows = 0..=3 * source.limit.interval.cycles();
+        (view, windows.map(cycles).collect())
+    })
+    .collect()
 }
