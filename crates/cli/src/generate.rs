@@ -127,12 +127,15 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
             path.display()
         ));
     }
-    let system = weir_model::load(&arguments.system)?;
+    let file = arguments.system.to_string_lossy();
+    let text = weir_model::read_text(&arguments.system)?;
+    let system = weir_model::parse(&file, &text)?;
     compiler::warn_of_another(&system);
     let plan = match arguments.rtos {
-        Some(_) => ChipPlan::with_freertos(&system, chip(name)?)?,
-        None => ChipPlan::new(&system, chip(name)?)?,
+        Some(_) => ChipPlan::with_freertos(&system, chip(name)?),
+        None => ChipPlan::new(&system, chip(name)?),
     };
+    let plan = plan.map_err(|refusal| refusal.in_file(&file, &text))?;
     let lanes = plan.freertos.iter().flat_map(RtosPlan::lanes_without_quota);
     for (key, receivers) in lanes {
         eprintln!(

@@ -153,21 +153,28 @@ fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
             "motor-controller",
             "name = \"button\"",
             "name = \"weir-button\"",
+            "weir-button",
             "Weir's own",
         ),
         (
             "motor-controller",
             "policy = \"strict\", rate = \"50Hz\", timer = \"TIMER3A\"",
             "policy = \"strict\", rate = \"50Hz\", place = \"hardware\"",
+            "button",
             "place = \"software\"",
         ),
     ];
-    for (name, from, to, message) in cases {
+    for (name, from, to, source, message) in cases {
         let folder = TempDir::new().unwrap();
         let system = changed(&folder, name, from, to);
         let refused = generate(folder.path(), &system, &FOR_THE_CHIP);
         assert_eq!(refused.code, Some(2), "{to}: {}", refused.out);
         assert!(refused.err.contains(message), "{to}: {}", refused.err);
+        let text = std::fs::read_to_string(&system).unwrap();
+        let named = format!("name = \"{source}\"");
+        let before = text.lines().take_while(|line| *line != named);
+        let place = format!("system.toml:{}:8", before.count() + 1);
+        assert!(refused.err.contains(&place), "{place}: {}", refused.err);
         assert_eq!(files(folder.path()), ["system.toml"]);
     }
 }

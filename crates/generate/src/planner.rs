@@ -2,7 +2,7 @@
 //! Decides what a chip is told, and finds everything that it cannot keep.
 use std::collections::BTreeMap;
 
-use weir_model::{Expiry, Nesting, Place, Policy, Source, System, Timing};
+use weir_model::{Expiry, Nesting, Place, Policy, Section, Source, System, Timing};
 use weir_target::{Board, Channel, Flavour, Port};
 
 use crate::groups;
@@ -39,11 +39,7 @@ impl<'a> ChipPlan<'a> {
         let plan = planner.plan();
         match plan {
             Some(plan) if planner.reasons.is_empty() => Ok(plan),
-            _ => Err(Refusal {
-                system: system.name.clone(),
-                chip: chip.chip().to_owned(),
-                reasons: planner.reasons,
-            }),
+            _ => Err(Refusal::new(&system.name, chip.chip(), planner.reasons)),
         }
     }
 }
@@ -74,12 +70,9 @@ impl<K: Ord> Users<K> {
 }
 
 impl<'a> Planner<'a> {
-    fn refuse(&mut self, place: &str, lack: Lack) {
-        self.reasons.push(RefusalReason {
-            place: place.to_owned(),
-            what: lack.what,
-            right: lack.right,
-        });
+    fn refuse(&mut self, place: &Section, lack: Lack) {
+        self.reasons
+            .push(RefusalReason::new(place.clone(), lack.what, lack.right));
     }
 
     /// None only after a refusal.
@@ -94,7 +87,7 @@ impl<'a> Planner<'a> {
         let shared_timer = self.shared_timer(port, &sources);
         let timers = self.timers(&sources);
         for (source, lack) in groups::lacks(self.chip, port.rules, &sources) {
-            self.refuse(&format!("source `{source}`"), lack);
+            self.refuse(&Section::Source(source.to_owned()), lack);
         }
         self.find_collisions(&sources);
         self.find_shared_vectors(port, &sources, shared_timer.as_ref());
@@ -128,10 +121,10 @@ impl<'a> Planner<'a> {
                 "write board = \"{}\", whose costs were measured with this code",
                 chip.name
             );
-            self.refuse("cpu", Lack::new(what, right));
+            self.refuse(&Section::Cpu, Lack::new(what, right));
         } else if chip.priorities.is_none() && cpu.nesting != Nesting::Flat {
             self.refuse(
-                "cpu",
+                &Section::Cpu,
                 Lack::new(
                     "the interrupts nest",
                     format!(
@@ -142,7 +135,7 @@ impl<'a> Planner<'a> {
             );
         } else if chip.priorities.is_some() && cpu.nesting != Nesting::Grouped {
             self.refuse(
-                "cpu",
+                &Section::Cpu,
                 Lack::new(
                     "the interrupts do not nest",
                     format!(
@@ -168,13 +161,13 @@ impl<'a> Planner<'a> {
                 .map(|flavour| format!("flavour = \"{}\"", flavour.name()))
                 .collect();
             let right = format!("write {}", known.join(" or "));
-            self.refuse("cpu", Lack::new(what, right));
+            self.refuse(&Section::Cpu, Lack::new(what, right));
         }
         of_port.filter(|_| self.reasons.is_empty())
     }
 
     fn source(&mut self, port: ChipPort<'a>, source: &'a Source) -> Option<PlannedSource<'a>> {
-        let place = format!("source `{}`", source.name);
+        let place = Section::Source(source.name.to_owned());
         let vector = source.level.vector.as_str();
         let known = self.reasons.len();
         let identifier = self.identifier(&place, &source.name);
@@ -233,7 +226,7 @@ impl<'a> Planner<'a> {
         self.chip.priorities?.of_group(group)
     }
 
-    fn identifier(&mut self, place: &str, name: &str) -> Option<String> {
+    fn identifier(&mut self, place: &Section, name: &str) -> Option<String> {
         c_identifier(name)
             .map_err(|error| {
                 let lack = Lack::new(
@@ -248,7 +241,7 @@ impl<'a> Planner<'a> {
     fn limit(
         &mut self,
         port: ChipPort<'a>,
-        place: &str,
+        place: &Section,
         source: &'a Source,
     ) -> Option<SoftwareLimit> {
         let limit = &source.limit;
@@ -301,7 +294,7 @@ impl<'a> Planner<'a> {
     fn channel(
         &mut self,
         port: ChipPort<'a>,
-        place: &str,
+        place: &Section,
         name: &str,
         shared: bool,
     ) -> Option<Channel<'a>> {
@@ -335,7 +328,7 @@ impl<'a> Planner<'a> {
             .map(|(index, timer)| (timer, users(index)))
             .filter(|(_, clears)| !clears.is_empty());
         let (timer, clears) = used.next()?;
-        let place = format!("timer `{}`", timer.name);
+        let place = Section::Timer(timer.name.to_owned());
         if let Some((other, _)) = used.next() {
             let what = format!(
                 "`{}` is shared, too, and the port has one shared timer",
@@ -389,7 +382,7 @@ impl<'a> Planner<'a> {
                     ),
                     "give both the same prescaler, or one of them another timer",
                 );
-                self.refuse(&format!("source `{}`", source.name), lack);
+                self.refuse(&Section::Source(source.name.to_owned()), lack);
             }
         }
         timers.into_values().map(|(timer, _)| timer).collect()
@@ -406,7 +399,7 @@ impl<'a> Planner<'a> {
                 self.chip.chip()
             );
             self.refuse(
-                "cpu",
+                &Section::Cpu,
                 Lack::new(what, "write --chip cortex-m3, or leave --rtos out"),
             );
             return None;
@@ -439,7 +432,7 @@ impl<'a> Planner<'a> {
                 format!("in C it is called `{name}`, like {like}"),
                 "rename it in the system file",
             );
-            self.refuse(&format!("source `{}`", source.name), lack);
+            self.refuse(&Section::Source(source.name.to_owned()), lack);
         }
     }
 
@@ -450,10 +443,10 @@ impl<'a> Planner<'a> {
         sources: &[PlannedSource<'a>],
         shared: Option<&SharedTimer<'a>>,
     ) {
-        let mut claims: Vec<(&str, String)> = Vec::new();
+        let mut claims: Vec<(&str, Section)> = Vec::new();
         let mut alarms = Vec::new();
         for source in sources {
-            let user = format!("source `{}`", source.name);
+            let user = Section::Source(source.name.to_owned());
             claims.push((source.vector, user.clone()));
             let own = source.limit.as_ref().filter(|limit| !limit.shared);
             let Some((limit, channel)) =
@@ -486,11 +479,11 @@ impl<'a> Planner<'a> {
                 .chip
                 .channel(&timer.channel)
                 .map(|channel| channel.vector);
-            claims.extend(vector.map(|vector| (vector, format!("timer `{}`", timer.name))));
+            claims.extend(vector.map(|vector| (vector, Section::Timer(timer.name.to_owned()))));
         }
         let mut vectors = Users::default();
         for (vector, user) in claims {
-            if let Some(first) = vectors.claim(vector, &user) {
+            if let Some(first) = vectors.claim(vector, &user.to_string()) {
                 let what = format!("the interrupt {vector} is used by {first} already");
                 let lack = Lack::new(what, "give one of them another line or channel");
                 self.refuse(&user, lack);
@@ -512,7 +505,7 @@ impl<'a> Planner<'a> {
                 "the flavour `fast` has no limit to keep",
                 "write flavour = \"c\"",
             );
-            self.refuse("cpu", lack);
+            self.refuse(&Section::Cpu, lack);
         }
         if own > 1 || (own == 1 && limited().count() > 1) {
             let names: Vec<String> = limited()
@@ -525,7 +518,7 @@ impl<'a> Planner<'a> {
                 ),
                 "it has one limited source, or up to four that share a timer; the flavour `c` has no such bound",
             );
-            self.refuse("cpu", lack);
+            self.refuse(&Section::Cpu, lack);
         }
     }
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a system cannot be generated: every reason at once, each with what would be right.
+//! Why a system cannot be generated: every reason at once, each with its place in the system file
+//! and what would be right.
+use std::sync::Arc;
+
+use miette::{NamedSource, SourceSpan};
+use weir_model::Section;
 
 /// A system for which no code can be generated.
 #[derive(Debug, Clone, thiserror::Error, miette::Diagnostic)]
@@ -12,6 +17,30 @@ pub struct Refusal {
     /// The reasons, at least one.
     #[related]
     pub reasons: Vec<RefusalReason>,
+    #[source_code]
+    file: Option<Arc<NamedSource<String>>>,
+}
+
+impl Refusal {
+    pub(crate) fn new(system: &str, chip: &str, reasons: Vec<RefusalReason>) -> Self {
+        Self {
+            system: system.to_owned(),
+            chip: chip.to_owned(),
+            reasons,
+            file: None,
+        }
+    }
+
+    /// The same with its places in the system file called `name`.
+    #[must_use]
+    pub fn in_file(mut self, name: &str, text: &str) -> Self {
+        for reason in &mut self.reasons {
+            reason.at = reason.place.place_in(text);
+        }
+        let file = NamedSource::new(name, text.to_owned()).with_language("toml");
+        self.file = Some(Arc::new(file));
+        self
+    }
 }
 
 /// One thing that the chip or its port does not have.
@@ -19,10 +48,23 @@ pub struct Refusal {
 #[error("{place}: {what}")]
 #[diagnostic(help("{right}"))]
 pub struct RefusalReason {
-    /// Where in the system: ``source `encoder` ``.
-    pub place: String,
+    /// Where in the system.
+    pub place: Section,
     /// What is wrong there.
     pub what: String,
     /// What would be right.
     pub right: String,
+    #[label("here")]
+    at: Option<SourceSpan>,
+}
+
+impl RefusalReason {
+    pub(crate) fn new(place: Section, what: impl Into<String>, right: impl Into<String>) -> Self {
+        Self {
+            place,
+            what: what.into(),
+            right: right.into(),
+            at: None,
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use weir_core_sys::demux::{Demux, SocketKey};
-use weir_model::{Flow, FrameLane, Freertos, Protocol, System};
+use weir_model::{Flow, FrameLane, Freertos, Protocol, Section, System};
 
 use crate::identifier::c_identifier;
 use crate::plan::PlannedSource;
@@ -133,7 +133,7 @@ impl fmt::Display for PortBinding<'_> {
 }
 
 /// Something that is wrong, and where.
-pub(crate) type PlacedLack = (String, Lack);
+pub(crate) type PlacedLack = (Section, Lack);
 
 /// Decides what ports/freertos is told.
 ///
@@ -148,7 +148,7 @@ pub(crate) fn plan<'a>(
             "the file does not say for which FreeRTOS the code is",
             "add priorities = 25 (configMAX_PRIORITIES) and common = { urgency = 2, queue = 8 } to it, for example",
         );
-        return Err(vec![("[freertos]".to_owned(), lack)]);
+        return Err(vec![(Section::Freertos, lack)]);
     };
     let mut planner = RtosPlanner {
         system,
@@ -183,7 +183,7 @@ struct PlannedReceivers<'a> {
 }
 
 impl<'a> RtosPlanner<'a> {
-    fn refuse(&mut self, place: String, what: impl Into<String>, right: impl Into<String>) {
+    fn refuse(&mut self, place: Section, what: impl Into<String>, right: impl Into<String>) {
         self.wrong.push((place, Lack::new(what, right)));
     }
 
@@ -230,7 +230,7 @@ impl<'a> RtosPlanner<'a> {
             .filter(|flow| flow.selector.port.is_some());
         let Some(first) = with_port.next() else {
             self.refuse(
-                "[freertos]".to_owned(),
+                Section::Freertos,
                 "no flow has a port, so no frame has a receiver",
                 "add a [[flow]] with selector = { protocol = \"tcp\", port = 502 }, for example",
             );
@@ -256,7 +256,7 @@ impl<'a> RtosPlanner<'a> {
         let work = source.max_work?;
         if work > u64::from(u16::MAX) {
             self.refuse(
-                format!("source `{}`", source.name),
+                Section::Source(source.name.clone()),
                 format!("`max_work` is {work}"),
                 format!("an interrupt takes at most {} frames", u16::MAX),
             );
@@ -270,7 +270,7 @@ impl<'a> RtosPlanner<'a> {
         let moderation = source.moderation?;
         if moderation.packet.is_some() || moderation.count.is_some() {
             self.refuse(
-                format!("source `{}`", source.name),
+                Section::Source(source.name.clone()),
                 "ports/freertos gathers frames by the time of the first alone",
                 "leave `packet` and `count` out of its `moderation`",
             );
@@ -285,7 +285,7 @@ impl<'a> RtosPlanner<'a> {
         let mut planned = PlannedReceivers::default();
         let mut names = BTreeMap::new();
         for (index, receiver) in system.receivers.iter().enumerate() {
-            let place = format!("receiver `{}`", receiver.name);
+            let place = Section::Receiver(receiver.name.clone());
             let budgets = &self.freertos.budgets;
             let budget = budgets.iter().find(|budget| budget.receiver == index);
             let identifier = self.identifier(&place, &receiver.name, &mut names);
@@ -316,7 +316,7 @@ impl<'a> RtosPlanner<'a> {
     /// A name in C, which none of `names` has yet.
     fn identifier(
         &mut self,
-        place: &str,
+        place: &Section,
         name: &'a str,
         names: &mut BTreeMap<String, &'a str>,
     ) -> String {
@@ -324,17 +324,13 @@ impl<'a> RtosPlanner<'a> {
             Ok(identifier) => identifier,
             Err(error) => {
                 let what = format!("the name `{name}` cannot be one in C: {error}");
-                self.refuse(place.to_owned(), what, "rename it in the system file");
+                self.refuse(place.clone(), what, "rename it in the system file");
                 return String::new();
             }
         };
         if let Some(first) = names.insert(identifier.clone(), name) {
             let what = format!("in C it is called `{identifier}`, like `{first}`");
-            self.refuse(
-                place.to_owned(),
-                what,
-                "rename one of them in the system file",
-            );
+            self.refuse(place.clone(), what, "rename one of them in the system file");
         }
         identifier
     }
@@ -440,8 +436,11 @@ impl<'a> RtosPlanner<'a> {
         for (urgency, (frames, of)) in classes {
             let frames = u16::try_from(frames).unwrap_or_else(|_| {
                 self.refuse(
-                    format!("urgency {urgency}"),
-                    format!("it has {frames} buffers, for {}", of.join(", ")),
+                    Section::Freertos,
+                    format!(
+                        "urgency {urgency} has {frames} buffers, for {}",
+                        of.join(", ")
+                    ),
                     format!("at most {} are possible: write a smaller `queue`", u16::MAX),
                 );
                 u16::MAX
@@ -462,7 +461,7 @@ impl<'a> RtosPlanner<'a> {
             .find(|&of| of >= classes)
             .unwrap_or_else(|| {
                 self.refuse(
-                    "[freertos]".to_owned(),
+                    Section::Freertos,
                     format!("receivers and lanes have {classes} urgencies"),
                     format!(
                         "core/ has at most {most} classes: give some receivers the same urgency"
@@ -482,7 +481,7 @@ impl<'a> RtosPlanner<'a> {
             .find(|slots| holds(*slots, bindings))
             .unwrap_or_else(|| {
                 self.refuse(
-                    "[freertos]".to_owned(),
+                    Section::Freertos,
                     format!("{} flows have ports", bindings.len()),
                     format!(
                         "core's table holds {} of nearly any ports, and not these: leave some out",
@@ -509,6 +508,6 @@ fn holds(slots: usize, bindings: &[PortBinding<'_>]) -> bool {
     })
 }
 
-fn of_flow(flow: &Flow) -> String {
-    format!("flow `{}`", flow.name)
+fn of_flow(flow: &Flow) -> Section {
+    Section::Flow(flow.name.clone())
 }

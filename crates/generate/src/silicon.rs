@@ -4,7 +4,7 @@ mod header;
 mod module;
 
 use serde::Serialize;
-use weir_model::{Place, Policy, Rate, Silicon, Source, System};
+use weir_model::{Place, Policy, Rate, Section, Silicon, Source, System};
 
 use crate::identifier::c_identifier;
 use crate::refusal::{Refusal, RefusalReason};
@@ -69,35 +69,30 @@ pub struct SiliconSource<'a> {
     pub source: &'a Source,
 }
 
-/// The place of a refusal that concerns no single source.
-const PLACE: &str = "silicon";
-
 impl<'a> SiliconPlan<'a> {
     /// Plans the limits in hardware of `system`.
     ///
     /// # Errors
     /// No limit is in hardware, or names are none in C, or not different there.
     pub fn new(system: &'a System) -> Result<Self, Refusal> {
-        let refused = |reasons| Refusal {
-            system: system.name.clone(),
-            chip: PLACE.to_owned(),
-            reasons,
-        };
+        let refused = |reasons| Refusal::new(&system.name, "silicon", reasons);
+        let of_system = Section::System(system.name.clone());
         let Some(silicon) = system.silicon else {
-            return Err(refused(vec![RefusalReason {
-                place: format!("system `{}`", system.name),
-                what: "no limit is in hardware".to_owned(),
-                right: "say place = \"hardware\" in the `limit` of the sources that silicon is to limit".to_owned(),
-            }]));
+            return Err(refused(vec![RefusalReason::new(
+                of_system,
+                "no limit is in hardware",
+                "say place = \"hardware\" in the `limit` of the sources that silicon is to limit",
+            )]));
         };
         let mut reasons = Vec::new();
-        let name = identifier("system", &system.name, &mut reasons);
+        let name = identifier(of_system, &system.name, &mut reasons);
         let mut sources: Vec<SiliconSource> = Vec::new();
         for source in &system.sources {
             let Some(of) = in_hardware(source, system.cpu.clock_hz) else {
                 continue;
             };
-            let identifier = identifier("source", &source.name, &mut reasons);
+            let of_source = Section::Source(source.name.clone());
+            let identifier = identifier(of_source.clone(), &source.name, &mut reasons);
             let is_taken = |other: &&SiliconSource| {
                 let other = other.identifier.as_str();
                 other == identifier
@@ -109,14 +104,12 @@ impl<'a> SiliconPlan<'a> {
                 .find(is_taken)
                 .filter(|_| !identifier.is_empty())
             {
-                reasons.push(RefusalReason {
-                    place: format!("source `{}`", source.name),
-                    what: format!(
-                        "in C its name `{identifier}` is one of those of `{}`",
-                        other.name
-                    ),
-                    right: "give one of them another name".to_owned(),
-                });
+                let name = &other.name;
+                reasons.push(RefusalReason::new(
+                    of_source,
+                    format!("in C its name `{identifier}` is one of those of `{name}`"),
+                    "give one of them another name",
+                ));
             }
             sources.push(SiliconSource { identifier, ..of });
         }
@@ -140,13 +133,10 @@ impl<'a> SiliconPlan<'a> {
 }
 
 /// The name in C; empty, and reported, if it has none.
-fn identifier(what: &str, name: &str, reasons: &mut Vec<RefusalReason>) -> String {
+fn identifier(of: Section, name: &str, reasons: &mut Vec<RefusalReason>) -> String {
     c_identifier(name).unwrap_or_else(|error| {
-        reasons.push(RefusalReason {
-            place: format!("{what} `{name}`"),
-            what: format!("it cannot be called so in C: {error}"),
-            right: "give it another name".to_owned(),
-        });
+        let what = format!("it cannot be called so in C: {error}");
+        reasons.push(RefusalReason::new(of, what, "give it another name"));
         String::new()
     })
 }

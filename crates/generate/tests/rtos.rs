@@ -236,7 +236,7 @@ fn what_is_missing_or_contradicts_itself_is_refused() {
     );
     assert_refused(
         &[("queue = 16", "queue = 70000")],
-        &["urgency 5: it has 70000 buffers, for log", "at most 65535"],
+        &["urgency 5 has 70000 buffers, for log", "at most 65535"],
     );
     assert_refused(
         &[("urgency = 17", "urgency = 17\nbudget = \"1kHz\"")],

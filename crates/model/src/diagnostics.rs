@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 
+use crate::section::first_line;
+
 /// The most errors that are shown; the rest is counted. A file with more of them is no system file.
 const MOST_SHOWN: usize = 50;
 
@@ -188,9 +190,7 @@ impl<'a> Problems<'a> {
         for (at, _) in &mut problem.labels {
             let begin = at.offset().min(self.text.len());
             let end = begin.saturating_add(at.len()).min(self.text.len());
-            let line = self.text.get(begin..end).unwrap_or_default();
-            let line = line.lines().next().unwrap_or_default();
-            *at = (begin, line.len()).into();
+            *at = first_line(self.text, begin..end).unwrap_or_else(|| (begin, 0).into());
         }
         self.found.push(problem);
     }

@@ -13,6 +13,7 @@ mod load;
 pub mod quantity;
 pub mod reference;
 mod resolve;
+mod section;
 mod silicon;
 pub mod system;
 pub mod worst_rates;
@@ -27,5 +28,6 @@ pub use linux::{
 pub use load::{FILE_BYTES_MOST, load, parse, parse_to_be_limited, read_text};
 pub use quantity::{Duration, QuantityError, Rate};
 pub use resolve::{Hardware, HardwareChannel, LimiterShape, TickRange, with_hardware};
+pub use section::Section;
 pub use silicon::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconLimit, SiliconReset};
 pub use system::*;

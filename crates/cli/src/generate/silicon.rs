@@ -35,8 +35,10 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
             folder.display()
         ));
     }
-    let system = weir_model::load(&arguments.system)?;
-    let plan = SiliconPlan::new(&system)?;
+    let file = arguments.system.to_string_lossy();
+    let text = weir_model::read_text(&arguments.system)?;
+    let system = weir_model::parse(&file, &text)?;
+    let plan = SiliconPlan::new(&system).map_err(|refusal| refusal.in_file(&file, &text))?;
     let name = arguments.system.file_name().unwrap_or_default();
     let name = name.to_string_lossy();
     let files = ["sv", "h"].map(|ending| folder.join(format!("{}.{ending}", plan.module)));
