@@ -52,8 +52,8 @@ pub struct ChannelOccupancy {
 /// The most attempts, more than the channels of a chip need; then it counts as impossible.
 const MOST_ATTEMPTS: u32 = 2_000;
 
-/// Finds a setting for every client, in their order; none if there is no such assignment. Prefers
-/// the finest divisors, for earlier clients first.
+/// Finds a setting for every client, in their order; none if there is no such assignment. Cuts as
+/// few intervals short as possible; then prefers the finest divisors, for earlier clients first.
 #[must_use]
 pub fn assign(
     platform: &Platform,
@@ -67,100 +67,127 @@ pub fn assign(
     if !clients.iter().all(may_ever) {
         return None;
     }
-    let mut state = taken.clone();
     let reserved: Vec<usize> = clients.iter().filter_map(|of| of.channel).collect();
-    let mut settings = Vec::with_capacity(clients.len());
-    let mut attempts = 0;
-    place(
-        platform,
-        &reserved,
-        clients,
-        &mut state,
-        &mut settings,
-        &mut attempts,
-    )
-    .then_some(settings)
+    let with_cuts = |most: usize| {
+        let mut search = Search {
+            platform,
+            reserved: &reserved,
+            clients,
+            taken: taken.clone(),
+            settings: Vec::with_capacity(clients.len()),
+            cuts_left: most,
+            attempts: 0,
+        };
+        search
+            .place()
+            .then_some((search.settings, most - search.cuts_left))
+    };
+    let (any, cuts) = with_cuts(clients.len())?;
+    let fewer = (0..cuts).find_map(with_cuts);
+    Some(fewer.map_or(any, |(settings, _)| settings))
 }
 
-fn place(
-    platform: &Platform,
-    reserved: &[usize],
-    clients: &[Client],
-    taken: &mut ChannelOccupancy,
-    settings: &mut Vec<Setting>,
-    attempts: &mut u32,
-) -> bool {
-    let Some(client) = clients.get(settings.len()) else {
-        return true;
-    };
-    let mut counters = Vec::new();
-    let mut fresh_kinds = Vec::new();
-    for (index, channel) in platform.channels.iter().enumerate() {
-        let may = match client.channel {
-            Some(fixed) => fixed == index,
-            // The free channels of a counter differ little: the first stands for all.
-            None => {
-                (channel.limits > 1 || !reserved.contains(&index))
-                    && !counters.contains(&channel.counter)
-            }
+/// A search for an assignment, depth first.
+struct Search<'a> {
+    platform: &'a Platform,
+    /// The channels that the file states.
+    reserved: &'a [usize],
+    clients: &'a [Client],
+    taken: ChannelOccupancy,
+    /// Those of the first clients.
+    settings: Vec<Setting>,
+    /// The number of intervals that may still be cut short.
+    cuts_left: usize,
+    attempts: u32,
+}
+
+impl Search<'_> {
+    fn place(&mut self) -> bool {
+        let (platform, reserved) = (self.platform, self.reserved);
+        let Some(client) = self.clients.get(self.settings.len()) else {
+            return true;
         };
-        let is_refused =
-            matches!(client.wanted, ChannelUse::Own(..)) && taken.only_shared.contains(&index);
-        let users = taken.channels.iter().filter(|&&of| of == index).count();
-        let is_of_other_group = |&(of, group): &(usize, u32)| {
-            of == index && client.group.is_some_and(|own| own != group)
-        };
-        let is_others = channel.limits > 1 && taken.groups.iter().any(is_of_other_group);
-        if !may || is_refused || is_others || users >= channel.limits {
-            continue;
-        }
-        counters.push(channel.counter);
-        if client.channel.is_none() && is_fresh(platform, taken, reserved, channel.counter) {
-            let kind = platform.counters.get(channel.counter).map(|of| of.kind);
-            if fresh_kinds.contains(&kind) {
-                // A client that fails with one unused counter fails with every other of its kind.
+        let mut counters = Vec::new();
+        let mut fresh_kinds = Vec::new();
+        for (index, channel) in platform.channels.iter().enumerate() {
+            let may = match client.channel {
+                Some(fixed) => fixed == index,
+                // The free channels of a counter differ little: the first stands for all.
+                None => {
+                    (channel.limits > 1 || !reserved.contains(&index))
+                        && !counters.contains(&channel.counter)
+                }
+            };
+            let is_refused = matches!(client.wanted, ChannelUse::Own(..))
+                && self.taken.only_shared.contains(&index);
+            let users = self
+                .taken
+                .channels
+                .iter()
+                .filter(|&&of| of == index)
+                .count();
+            let is_of_other_group = |&(of, group): &(usize, u32)| {
+                of == index && client.group.is_some_and(|own| own != group)
+            };
+            let is_others = channel.limits > 1 && self.taken.groups.iter().any(is_of_other_group);
+            if !may || is_refused || is_others || users >= channel.limits {
                 continue;
             }
-            fresh_kinds.push(kind);
+            counters.push(channel.counter);
+            if client.channel.is_none()
+                && is_fresh(platform, &self.taken, reserved, channel.counter)
+            {
+                let kind = platform.counters.get(channel.counter).map(|of| of.kind);
+                if fresh_kinds.contains(&kind) {
+                    // A client that fails with one unused counter fails with every other of its
+                    // kind.
+                    continue;
+                }
+                fresh_kinds.push(kind);
+            }
+            let set = self
+                .taken
+                .divisors
+                .iter()
+                .find(|(counter, _)| *counter == channel.counter)
+                .map(|&(_, divisor)| divisor);
+            for (interval, is_cut) in settings_of(channel, client) {
+                let cuts = usize::from(is_cut);
+                if cuts > self.cuts_left || set.is_some_and(|set| set != interval.tick) {
+                    continue;
+                }
+                self.attempts += 1;
+                if self.attempts > MOST_ATTEMPTS {
+                    return false;
+                }
+                self.cuts_left -= cuts;
+                self.taken.channels.push(index);
+                self.taken
+                    .groups
+                    .extend(client.group.map(|group| (index, group)));
+                if set.is_none() {
+                    self.taken.divisors.push((channel.counter, interval.tick));
+                }
+                self.settings.push(Setting {
+                    channel: index,
+                    interval,
+                });
+                if self.place() {
+                    return true;
+                }
+                self.cuts_left += cuts;
+                self.settings.pop();
+                self.taken.channels.pop();
+                if client.group.is_some() {
+                    self.taken.groups.pop();
+                }
+                if set.is_none() {
+                    self.taken.divisors.pop();
+                }
+            }
         }
-        let set = taken
-            .divisors
-            .iter()
-            .find(|(counter, _)| *counter == channel.counter)
-            .map(|&(_, divisor)| divisor);
-        for interval in settings_of(channel, client) {
-            if set.is_some_and(|set| set != interval.tick) {
-                continue;
-            }
-            *attempts += 1;
-            if *attempts > MOST_ATTEMPTS {
-                return false;
-            }
-            taken.channels.push(index);
-            taken
-                .groups
-                .extend(client.group.map(|group| (index, group)));
-            if set.is_none() {
-                taken.divisors.push((channel.counter, interval.tick));
-            }
-            settings.push(Setting {
-                channel: index,
-                interval,
-            });
-            if place(platform, reserved, clients, taken, settings, attempts) {
-                return true;
-            }
-            settings.pop();
-            taken.channels.pop();
-            if client.group.is_some() {
-                taken.groups.pop();
-            }
-            if set.is_none() {
-                taken.divisors.pop();
-            }
-        }
+        false
     }
-    false
 }
 
 /// Is the counter neither used nor reserved?
@@ -180,8 +207,9 @@ fn is_fresh(
 }
 
 /// The intervals with which a channel serves the client. First come those that reach its longest
-/// interval, from the finest divisor on; then those that the counter cuts short, the longest first.
-fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<Interval> {
+/// interval, from the finest divisor on; then those that the counter cuts short (true), the longest
+/// first.
+fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<(Interval, bool)> {
     let ranges = match client.wanted {
         ChannelUse::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
         ChannelUse::Own(policy, timing) => channel.offer(policy, timing).map(|offer| &offer.ranges),
@@ -198,8 +226,8 @@ fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<Interval> {
         let interval = Interval { ticks, tick };
         let fits = ticks > 0 && ticks >= range.least && interval.cycles() >= client.shortest;
         match (fits, ticks == wanted) {
-            (true, true) => whole.push(interval),
-            (true, false) => cut.push(interval),
+            (true, true) => whole.push((interval, false)),
+            (true, false) => cut.push((interval, true)),
             (false, _) => {}
         }
     }
@@ -245,6 +273,24 @@ mod tests {
         }
         assert_eq!(settings[0].interval.tick, 1);
         assert_eq!(settings[1].interval.tick, 64);
+    }
+
+    #[test]
+    fn no_interval_is_cut_short_that_need_not_be() {
+        let mut platform = fixture::atmega128();
+        platform.channels.truncate(2);
+        assert_eq!(platform.channels[0].counter, platform.channels[1].counter);
+        // The finest divisor would do for the first, and cut the second to a tenth.
+        let clients = [strict(3_000, 64_000), strict(10_000, 640_000)];
+        let settings = assign(&platform, &ChannelOccupancy::default(), &clients).unwrap();
+        let cycles = settings.iter().map(|of| of.interval.cycles());
+        assert_eq!(cycles.collect::<Vec<_>>(), [64_000, 640_000]);
+        // One that needs the finest divisor gets another counter.
+        let clients = [clients[0], strict(3_001, 3_001), clients[1]];
+        platform.channels = fixture::atmega128().channels;
+        let settings = assign(&platform, &ChannelOccupancy::default(), &clients).unwrap();
+        let cycles = settings.iter().map(|of| of.interval.cycles());
+        assert_eq!(cycles.collect::<Vec<_>>(), [64_000, 3_001, 640_000]);
     }
 
     #[test]
