@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Many runs in parallel.
 use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle, WeakProgressBar};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use rayon::prelude::*;
@@ -49,18 +51,47 @@ pub(super) struct BatchRun<K> {
     pub spec: RunSpec,
 }
 
-/// A progress bar on stderr for this number of runs, if stderr is a terminal.
+/// Time between two lines that say how far the runs are, where stderr is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// The progress of this number of runs on stderr: a bar on a terminal, elsewhere a line each minute.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:40} {percent:>3} %, {pos} of {len} runs, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(runs).with_style(style);
-    bar.enable_steady_tick(Duration::from_millis(200));
+    if io::stderr().is_terminal() {
+        bar.enable_steady_tick(Duration::from_millis(200));
+    } else {
+        let shown = bar.downgrade();
+        thread::spawn(move || print_lines(&shown));
+    }
     bar
 }
 
-/// Carries out all runs on all processors, with a progress bar on stderr if it is a terminal. The
-/// first failure ends the batch.
+/// Prints the progress now and then, until the runs are over.
+fn print_lines(of: &WeakProgressBar) {
+    loop {
+        thread::sleep(LINE_EVERY);
+        match of.upgrade() {
+            Some(bar) if !bar.is_finished() => eprintln!("{}", line(&bar)),
+            _ => return,
+        }
+    }
+}
+
+fn line(bar: &ProgressBar) -> String {
+    let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+    // Before the first run is over, nobody knows how long one takes.
+    let left = match done {
+        0 => String::new(),
+        _ => format!(", {} left", HumanDuration(bar.eta())),
+    };
+    format!("{} %, {done} of {all} runs{left}", 100 * done / all.max(1))
+}
+
+/// Carries out all runs on all processors, with their progress on stderr. The first failure ends
+/// the batch.
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<BatchRun<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
@@ -99,4 +130,22 @@ pub(super) fn carry_out<J: Send, K: Ord + Send, T: Send>(
         .collect();
     bar.finish_and_clear();
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_many_runs_are_over() {
+        let bar = ProgressBar::hidden();
+        bar.set_length(165);
+        assert_eq!(line(&bar), "0 %, 0 of 165 runs");
+        bar.inc(70);
+        let after = line(&bar);
+        assert!(after.starts_with("42 %, 70 of 165 runs, "), "{after}");
+        assert!(after.ends_with(" left"), "{after}");
+        bar.finish_and_clear();
+        assert!(bar.is_finished());
+    }
 }
