@@ -19,8 +19,8 @@ use super::batch::bar;
 use super::draw::log_uniform;
 use super::error::ExperimentError;
 use super::findings::Detail;
-use super::series::SeriesPlan;
 use super::series::formula::Formula;
+use super::series::{RunKey, SeriesPlan, Values};
 use super::setup::{Name, each};
 
 /// The table `[[search]]` of a kind.
@@ -202,6 +202,34 @@ impl SearchSpec {
         let quick = self.quick.take();
         self.runs = quick.unwrap_or(self.runs);
         quick.is_some()
+    }
+
+    /// The value under a flood. `under_it` are the values of each variant's run under the flood, and
+    /// `base` those of the experiment's own runs.
+    ///
+    /// # Errors
+    /// A series or the search's formula that cannot be evaluated.
+    pub fn value_of(
+        &self,
+        plan: &SeriesPlan,
+        base: &BTreeMap<RunKey, Values>,
+        under_it: Vec<(String, Values)>,
+        (seed, x): (u64, f64),
+    ) -> Result<f64, ExperimentError> {
+        // The point behind all others.
+        let index = plan.x.values.len();
+        let mut runs = base.clone();
+        for (variant, values) in under_it {
+            let key = RunKey {
+                variant,
+                index,
+                seed,
+            };
+            runs.insert(key, values);
+        }
+        plan.add_series(&mut runs, (index, seed), x)?;
+        let value = self.value.evaluate(&plan.at(&runs, (index, seed), x));
+        value.map_err(|what| self.wrong(&what))
     }
 
     pub fn wrong(&self, what: &str) -> ExperimentError {

@@ -16,12 +16,14 @@ mod variants;
 use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
+use weir_arrivals::Pattern;
 
 use crate::experiment::batch::carry_out;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
@@ -42,6 +44,8 @@ impl Kind for Linux {
     fn known(&self, _: &Setup) -> Ids {
         let mut known = series::known(&self.series());
         known.claims.insert(REPEATED.to_owned());
+        let searched = self.searches().into_iter().map(|search| search.id);
+        known.claims.extend(searched);
         known
     }
 
@@ -63,6 +67,7 @@ impl Kind for Linux {
         };
         self.x.values = quick.values;
         self.seeds = quick.seeds;
+        search::shorten(&mut self.search);
         true
     }
 
@@ -75,6 +80,8 @@ impl Kind for Linux {
             constants: Values::new(),
         };
         plan.check(|name| values::is_known(self, name))?;
+        let searches = self.searches();
+        self.check_searches(&searches, &plan)?;
         let mut runs = runs(place, self)?;
         if self.seeds.len() > 1 && !do_seeds_differ(&runs) {
             return Err(ExperimentError::Evaluation(
@@ -104,13 +111,8 @@ impl Kind for Linux {
             .map(|kernel| Guest::build(place, &kernel).map(|guest| (kernel, guest)))
             .collect::<Result<_, ExperimentError>>()?;
         let mut results = carry_out(runs, |run| {
-            let guest = &guests[&self.kernel_of(run.variant)];
-            let cards = Cards {
-                wire: self.wire_of(run.variant),
-                ring: run.variant.ring,
-            };
-            let answer = guest.run(&run.job, &run.floods, cards)?;
-            Ok((run.key, values::values(&answer)))
+            let values = self.values_of(&guests, run.variant, &run.job, &run.floods)?;
+            Ok((run.key, values))
         })?;
         let again = results.remove(&repeated);
         let mut measured = plan.measure(&results)?;
@@ -120,7 +122,95 @@ impl Kind for Linux {
                 .insert(REPEATED.to_owned(), values::difference(once, &twice));
         }
         measured.detail = Some(kernels(self, &guests));
+        if !searches.is_empty() {
+            let (worst, floods) = self.search(place, (&searches, &plan), &guests, &results)?;
+            measured.values.extend(worst);
+            measured.detail = Some(floods);
+        }
         Ok(measured)
+    }
+}
+
+impl Linux {
+    fn check_searches(
+        &self,
+        searches: &[SearchSpec],
+        plan: &SeriesPlan,
+    ) -> Result<(), ExperimentError> {
+        let first = self.x.values.first().copied().unwrap_or_default();
+        let mut taken = series::known(&plan.series).claims;
+        taken.insert(REPEATED.to_owned());
+        search::check(
+            searches,
+            plan,
+            (&taken, &[]),
+            |variant, name| match plan.has_series(variant, name, first)? {
+                true => Ok(()),
+                false => values::is_known(self, name),
+            },
+            |flood| Pattern::parse(flood, floods::CLOCK_HZ),
+        )?;
+        let feeds = self.feed.iter().filter(|feed| feed.pattern.depends_on_x());
+        match (searches.first(), feeds.count()) {
+            (Some(search), feeds) if feeds != 1 => Err(search.wrong(&format!(
+                "its pattern takes the place of the feed that depends on x, and there are {feeds}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The worst of each search, and the floods.
+    fn search(
+        &self,
+        place: &Checkout,
+        (searches, plan): (&[SearchSpec], &SeriesPlan),
+        guests: &BTreeMap<String, Guest>,
+        base: &BTreeMap<RunKey, Values>,
+    ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
+        let (Some(&seed), Some(&x)) = (self.seeds.first(), self.x.values.first()) else {
+            return Err(ExperimentError::Evaluation(
+                "a search needs a seed and a first point".to_owned(),
+            ));
+        };
+        search::carry_out(searches, |search, flood| {
+            let pattern = flood.pattern.as_str();
+            if Pattern::parse(pattern, floods::CLOCK_HZ).is_err() {
+                return Ok(None);
+            }
+            let used = plan.used_in(&search.value);
+            let mut runs = Vec::new();
+            for variant in self
+                .variant
+                .iter()
+                .filter(|of| used.contains(of.id.as_str()))
+            {
+                let wrong = |what: String| search.wrong(&format!("{pattern}: {what}"));
+                let system = system::of(place, self, variant, x)?;
+                let job = job::script(self, variant, (x, seed), &system).map_err(wrong)?;
+                let floods =
+                    floods::flood(self, variant.ip, (x, Some(pattern)), seed).map_err(wrong)?;
+                let values = self.values_of(guests, variant, &job, &floods)?;
+                runs.push((variant.id.clone(), values));
+            }
+            search.value_of(plan, base, runs, (seed, x)).map(Some)
+        })
+    }
+
+    /// Runs the guest, and tells the values of the run.
+    fn values_of(
+        &self,
+        guests: &BTreeMap<String, Guest>,
+        variant: &VariantSpec,
+        job: &str,
+        floods: &[u8],
+    ) -> Result<Values, ExperimentError> {
+        let guest = &guests[&self.kernel_of(variant)];
+        let cards = Cards {
+            wire: self.wire_of(variant),
+            ring: variant.ring,
+        };
+        let answer = guest.run(job, floods, cards)?;
+        Ok(values::values(&answer))
     }
 }
 
@@ -141,7 +231,7 @@ fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, Expe
             for &seed in &spec.seeds {
                 let job = job::script(spec, variant, (x, seed), &system)
                     .map_err(ExperimentError::Evaluation)?;
-                let floods = floods::flood(spec, variant.ip, x, seed).map_err(|what| {
+                let floods = floods::flood(spec, variant.ip, (x, None), seed).map_err(|what| {
                     ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
                 })?;
                 runs.push(GuestRun {

@@ -253,15 +253,13 @@ impl Node {
                 "a search needs a seed and a first point".to_owned(),
             ));
         };
-        // The point behind all others.
-        let index = self.x.values.len();
         search::carry_out(searches, |search, flood| {
             let pattern = flood.pattern.as_str();
             if Pattern::parse(pattern, CLOCK_HZ).is_err() {
                 return Ok(None);
             }
             let used = plan.used_in(&search.value);
-            let mut runs: BTreeMap<RunKey, Values> = base.clone();
+            let mut runs = Vec::new();
             for variant in self
                 .variant
                 .iter()
@@ -278,16 +276,9 @@ impl Node {
                 let (mut values, _) = self.values_of(place, &variant.id, &job)?;
                 // The system file states limits and not what arrives.
                 values.extend(system::bound(place, self, variant, &plan.constants, x)?);
-                let key = RunKey {
-                    variant: variant.id.clone(),
-                    index,
-                    seed,
-                };
-                runs.insert(key, values);
+                runs.push((variant.id.clone(), values));
             }
-            plan.add_series(&mut runs, (index, seed), x)?;
-            let value = search.value.evaluate(&plan.at(&runs, (index, seed), x));
-            value.map(Some).map_err(|what| search.wrong(&what))
+            search.value_of(plan, base, runs, (seed, x)).map(Some)
         })
     }
 

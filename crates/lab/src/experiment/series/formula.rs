@@ -172,7 +172,7 @@ impl Template {
     }
 
     /// Whether the text differs from point to point.
-    fn depends_on_x(&self) -> bool {
+    pub fn depends_on_x(&self) -> bool {
         !self.formulas.is_empty()
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The packets of a flood, in the format that boards/linux/packets.c reads.
+use weir_arrivals::Pattern;
 use weir_model::Duration;
 
 use super::spec::{Ip, Linux};
@@ -12,8 +13,14 @@ const FLOWS: u16 = 16;
 /// The most packets of a flood.
 const PACKETS: usize = 10_000_000;
 
-/// The flood of a point with a seed.
-pub(super) fn flood(spec: &Linux, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, String> {
+/// The flood of a point with a seed. The pattern `searched` takes the place of that of the feed that
+/// depends on x.
+pub(super) fn flood(
+    spec: &Linux,
+    ip: Ip,
+    (x, searched): (f64, Option<&str>),
+    seed: u64,
+) -> Result<Vec<u8>, String> {
     let cycles =
         |time: Quantity<Duration>| time.0.cycles(CLOCK_HZ).map_err(|error| error.to_string());
     let end = cycles(spec.feed_for)?;
@@ -26,7 +33,15 @@ pub(super) fn flood(spec: &Linux, ip: Ip, x: f64, seed: u64) -> Result<Vec<u8>, 
                 FLOWS - 1
             ));
         }
-        let Some(pattern) = feed.pattern.pattern(x, CLOCK_HZ)? else {
+        let searched = searched.filter(|_| feed.pattern.depends_on_x());
+        let pattern = match searched {
+            Some(searched) => {
+                let pattern = Pattern::parse(searched, CLOCK_HZ);
+                Some(pattern.map_err(|error| error.to_string())?)
+            }
+            None => feed.pattern.pattern(x, CLOCK_HZ)?,
+        };
+        let Some(pattern) = pattern else {
             continue;
         };
         // The seeds differ, so that two flows with the same pattern do not come at the same times.
@@ -64,6 +79,46 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_searched_pattern_replaces_that_which_depends_on_x() {
+        let spec: Linux = toml::from_str(
+            r#"
+            kernel = "6.1"
+            seeds = [1]
+            feed = [
+                { flow = 0, bytes = 64, pattern = "{x}Hz" },
+                { flow = 1, bytes = 64, pattern = "1kHz" },
+            ]
+            feed-for = "1ms"
+            process = []
+            x = { title = "x", values = [0] }
+            series = []
+            variant = []
+        "#,
+        )
+        .unwrap();
+        let of = |searched| {
+            let flood = flood(&spec, Ip::default(), (0.0, searched), 1)?;
+            let words = flood.chunks_exact(8).skip(1);
+            let words: Vec<u64> = words
+                .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+                .collect();
+            let packets = words.chunks_exact(4);
+            Ok(packets.map(|packet| (packet[0], packet[1])).collect())
+        };
+        let searched: Result<Vec<(u64, u64)>, String> = of(Some("4kHz:phase=100us"));
+        let expected = [
+            (0, 1),
+            (100_000, 0),
+            (350_000, 0),
+            (600_000, 0),
+            (850_000, 0),
+        ];
+        assert_eq!(searched.unwrap(), expected);
+        assert_eq!(of(None).unwrap(), [(0, 1)]);
+        assert!(of(Some("4kHz:phase")).is_err());
+    }
+
+    #[test]
     fn packets_come_from_the_begin_of_their_pattern_to_the_end_of_all() {
         let spec: Linux = toml::from_str(
             r#"
@@ -78,7 +133,7 @@ mod tests {
         "#,
         )
         .unwrap();
-        let words: Vec<u64> = flood(&spec, Ip::try_from(6).unwrap(), 1.0, 1)
+        let words: Vec<u64> = flood(&spec, Ip::try_from(6).unwrap(), (1.0, None), 1)
             .unwrap()
             .chunks_exact(8)
             .map(|word| u64::from_le_bytes(word.try_into().unwrap()))

@@ -7,6 +7,7 @@ use weir_model::Duration;
 use weir_report::{Colour, Stroke};
 
 use super::variants;
+use crate::experiment::search::{self, SearchSpec};
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{Axis, QuickPoints, SeriesSpec, of_variants};
 use crate::experiment::setup::{Name, Quantity};
@@ -44,6 +45,10 @@ pub(super) struct Linux {
     /// The series, over the names that [`super::values`] lists; see [`Self::series`].
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
+    /// The searches for worst floods: the pattern takes the place of that of the one feed that
+    /// depends on x, with the first seed and at the first point. See [`Self::searches`].
+    #[serde(default)]
+    pub search: Vec<SearchSpec>,
 }
 
 /// A flow of packets; if the pattern depends on x, there are none at x = 0.
@@ -233,6 +238,12 @@ impl Linux {
     pub fn series(&self) -> Vec<SeriesSpec> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));
         of_variants(&self.written_series, &names.collect::<Vec<_>>())
+    }
+
+    /// The searches; those with VARIANT in their id once per variant.
+    pub fn searches(&self) -> Vec<SearchSpec> {
+        let names: Vec<_> = self.variant.iter().map(|of| Name::plain(&of.id)).collect();
+        search::of_variants(&self.search, &names)
     }
 
     /// The type of the cards that a variant's wire joins.
