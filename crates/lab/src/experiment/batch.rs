@@ -74,18 +74,22 @@ fn print_lines(of: &WeakProgressBar) {
     loop {
         thread::sleep(LINE_EVERY);
         match of.upgrade() {
-            Some(bar) if !bar.is_finished() => eprintln!("{}", line(&bar)),
+            Some(bar) if !bar.is_finished() => {
+                eprintln!("{}", line(&bar, bar.elapsed()));
+            }
             _ => return,
         }
     }
 }
 
-fn line(bar: &ProgressBar) -> String {
+fn line(bar: &ProgressBar, elapsed: Duration) -> String {
     let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-    // Before the first run is over, nobody knows how long one takes.
-    let left = match done {
-        0 => String::new(),
-        _ => format!(", {} left", HumanDuration(bar.eta())),
+    // By the mean of all runs: the library's guess follows the last ones, and jumps between minutes
+    // and days where a run takes a minute. Before the first run is over, nobody knows.
+    let left = elapsed.as_secs() * all.saturating_sub(done);
+    let left = match left.checked_div(done) {
+        Some(left) => format!(", {} left", HumanDuration(Duration::from_secs(left))),
+        None => String::new(),
     };
     format!("{} %, {done} of {all} runs{left}", 100 * done / all.max(1))
 }
@@ -140,12 +144,11 @@ mod tests {
     fn a_line_says_how_many_runs_are_over() {
         let bar = ProgressBar::hidden();
         bar.set_length(165);
-        assert_eq!(line(&bar), "0 %, 0 of 165 runs");
+        let after = |minutes: u64| line(&bar, Duration::from_secs(60 * minutes));
+        assert_eq!(after(1), "0 %, 0 of 165 runs");
         bar.inc(70);
-        let after = line(&bar);
-        assert!(after.starts_with("42 %, 70 of 165 runs, "), "{after}");
-        assert!(after.ends_with(" left"), "{after}");
-        bar.finish_and_clear();
-        assert!(bar.is_finished());
+        assert_eq!(after(14), "42 %, 70 of 165 runs, 19 minutes left");
+        bar.inc(95);
+        assert_eq!(after(33), "100 %, 165 of 165 runs, 0 seconds left");
     }
 }
