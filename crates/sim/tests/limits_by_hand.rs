@@ -2,7 +2,7 @@
 //! Small runs behind limits, whose every instant was worked out by hand.
 mod common;
 
-use common::{LINE, TASK, feed, flat, options, run};
+use common::{CPU, LINE, TASK, feed, flat, options, parse, run};
 use weir_sim::tally::Stage;
 use weir_sim::{SimulationEvent, Track};
 
@@ -50,6 +50,25 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
     let (tally, _) = run(&system, &without);
     // 30 cycles of each 30 go to the interrupt: the task never runs.
     assert_eq!((tally.tasks[0].ran, tally.tasks[0].missed), (0, 1));
+}
+
+#[test]
+fn what_waits_for_a_poll_at_the_end_is_not_late() {
+    let line = LINE.replace("max_work = 1", "max_work = 1\ndeadline = \"50us\"");
+    let polled = LIMITED.replace("\"strict\", timing = \"eager\"", "\"poll\"");
+    let costs = CPU.replace(
+        "[cpu.costs]",
+        "[cpu.costs]\npoll = { expiry_served = \"18 cycles\", expiry_empty = \"12 cycles\" }",
+    );
+    let costs = costs.replace("INTERRUPTS", "flat");
+    let system = parse(&format!("{costs}{line}{polled}"));
+    // The third poll, at 600, is beyond the end; the request of 450 waits for it.
+    let mut options = options(599);
+    options.feeds = vec![feed(&system, "line", "5kHz:phase=50us")];
+    let (tally, _) = run(&system, &options);
+    let source = &tally.sources[0];
+    assert_eq!((source.arrived, source.served), (3, 2));
+    assert_eq!((source.missed, source.overdue), (0, 0));
 }
 
 #[test]

@@ -91,7 +91,38 @@ pub fn write_back(
             })
         })?;
     }
-    Ok(document.to_string())
+    Ok(with_ends_of(text, &document.to_string()))
+}
+
+/// The mark with which some editors begin a text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// `written` with the byte order mark and the line ends of `text`, which the library leaves out. A
+/// line that is not in `text` ends as its first line does.
+fn with_ends_of(text: &str, written: &str) -> String {
+    const ENDS: [&str; 2] = ["\r\n", "\n"];
+    let end_of = |line: &str| ENDS.into_iter().find(|end| line.ends_with(end));
+    let bare = |line: &str| line.trim_end_matches(['\r', '\n']).to_owned();
+    let usual = text.split_inclusive('\n').find_map(end_of).unwrap_or("\n");
+    let mut result = String::from_iter(text.chars().next().filter(|&of| of == BYTE_ORDER_MARK));
+    let mut before = text
+        .trim_start_matches(BYTE_ORDER_MARK)
+        .split_inclusive('\n');
+    for line in written.split_inclusive('\n') {
+        let mut ahead = before.clone();
+        let end = match ahead.find(|other| bare(other) == bare(line)) {
+            Some(same) => {
+                before = ahead;
+                end_of(same)
+            }
+            None => None,
+        };
+        result.push_str(&bare(line));
+        if line.ends_with('\n') {
+            result.push_str(end.unwrap_or(usual));
+        }
+    }
+    result
 }
 
 /// The text with another `burst` in the limit of the source `name`.

@@ -191,6 +191,23 @@ fn the_examples_are_tuned_and_stay_so() {
 }
 
 #[test]
+fn the_ends_of_lines_stay() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let text = std::fs::read_to_string(examples.join("motor-controller/system.toml")).unwrap();
+    let plain = tuned(&text).text;
+    let of_other_editors = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let outcome = tuned(&of_other_editors(&text));
+    assert_eq!(outcome.text, of_other_editors(&plain));
+    // Where ends differ, each line keeps its own.
+    let (before, after) = text.split_once("[[receiver]]\n").unwrap();
+    let mixed = format!("{}[[receiver]]\n{after}", before.replace('\n', "\r\n"));
+    let (_, rest) = mixed.split_once("[[receiver]]").unwrap();
+    let outcome = tuned(&mixed);
+    assert!(outcome.text.ends_with(rest), "{:?}", outcome.text);
+    assert_eq!(outcome.text.replace("\r\n", "\n"), plain);
+}
+
+#[test]
 fn a_priority_that_no_limit_can_have_is_refused_before_a_search() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/valve-controller");
     let example = std::fs::read_to_string(example.join("system.toml")).unwrap();

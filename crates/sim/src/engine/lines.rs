@@ -380,7 +380,9 @@ impl<O: Observer> Engine<'_, O> {
     pub(super) fn close_lines(&mut self) {
         for (source, line) in self.lines.iter().enumerate() {
             let deadline = self.system.sources[source].deadline;
-            let waits = line.pending && line.enabled;
+            // Nothing that waits for a poll has been let through.
+            let is_polled = self.policy_of(source) == Policy::Poll;
+            let waits = line.pending && line.enabled && !is_polled;
             if waits && deadline.is_some_and(|deadline| self.now - line.admitted > deadline) {
                 self.tally.sources[source].missed += 1;
                 self.tally.sources[source].overdue += 1;
