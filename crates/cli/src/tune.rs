@@ -75,7 +75,7 @@ enum Goal {
 
 const AFTER: &str = "\
 Every source that states a rate { expected, tolerated } gets a limit, except where it says \
-policy = \"off\". A policy that the file states stays. The burst of a bucket, and of a limit in \
+policy = \"off\". Policies and timers that the file states stay. The burst of a bucket, and of a limit in \
 hardware, is lowered only if no limits do with it, and only as far as it has to be. Other bursts are \
 chosen. Among all limits with which every deadline holds, those are chosen that:
   1. let through the largest common share of the tolerated rates, in whole percent; of a source \

@@ -61,6 +61,9 @@ pub enum Remedy {
     PriorityOf(usize),
     /// The limit of the source with this index in hardware.
     InHardware(usize),
+    /// Another timer channel for the limit of the source with the first index: that with the second
+    /// index in [`Platform::channels`](crate::Platform::channels).
+    OtherTimer(usize, usize),
     /// So much over-admission: 0.1 is 10 %.
     OverAdmission(f64),
 }
@@ -227,6 +230,7 @@ fn remedies(
         });
         found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
     }
+    found.extend(other_timers(task));
     found.extend(one_priority(task, is_enough));
     found.extend(in_hardware(task, demands, is_enough));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
@@ -284,6 +288,35 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
         }
     }
     Some(share(held))
+}
+
+/// Another channel for one limit whose channel the file states, where that is enough: the first one
+/// that will do, on another counter.
+fn other_timers(task: &TuningTask) -> Vec<Remedy> {
+    let counter = |index: usize| Some(task.platform.channels.get(index)?.counter);
+    let others = |stated: usize| {
+        let mut seen = vec![counter(stated)];
+        let channels = 0..task.platform.channels.len();
+        channels.filter(move |&index| {
+            let is_new = !seen.contains(&counter(index));
+            seen.push(counter(index));
+            is_new
+        })
+    };
+    let is_enough = |number: usize, channel: usize| {
+        let mut moved = task.clone();
+        if let Some(of) = moved.tuned.get_mut(number) {
+            of.channel = Some(channel);
+        }
+        is_feasible(&moved)
+    };
+    let tuned = task.tuned.iter().enumerate();
+    tuned
+        .filter_map(|(number, of)| {
+            let channel = others(of.channel?).find(|&channel| is_enough(number, channel))?;
+            Some(Remedy::OtherTimer(of.source, channel))
+        })
+        .collect()
 }
 
 /// One priority for all tuned sources, if theirs differ: that of the first source with which it is

@@ -471,6 +471,66 @@ fn sources_that_share_a_timer_are_advised_to_have_one_priority() {
     assert!(session.tune(&|_, _| ()).is_some());
 }
 
+/// Two limits on one counter: the slow one needs a prescaler of 64, whose ticks are too coarse for
+/// the other. The file states both timers.
+const ONE_COUNTER: &str = r#"schema = 1
+name = "two"
+[cpu]
+board = "atmega128"
+clock = "4MHz"
+critical_section = "100 cycles"
+context_switch = "180 cycles"
+[[source]]
+name = "fast"
+vector = "INT7"
+handler = "56 cycles"
+max_work = 3
+rate = { expected = "3870Hz", tolerated = "4664Hz", worst = "107272Hz" }
+deadline = "13547 cycles"
+limit = { policy = "paced", rate = "3950Hz", timer = "TIMER3C" }
+[[source]]
+name = "slow"
+vector = "INT0"
+handler = "368 cycles"
+max_work = 1
+rate = { expected = "6Hz", tolerated = "8Hz", worst = "loose-wire" }
+deadline = "2150 cycles"
+limit = { policy = "strict", timing = "eager", rate = "7Hz", timer = "TIMER3B" }
+[[receiver]]
+name = "long"
+urgency = 3
+period = "391822 cycles"
+deadline = "391822 cycles"
+wcet = "262079 cycles"
+[[receiver]]
+name = "short"
+urgency = 24
+period = "86766 cycles"
+deadline = "109638 cycles"
+wcet = "6416 cycles"
+"#;
+
+#[test]
+fn a_limit_whose_stated_timer_does_not_do_is_advised_to_have_another() {
+    let session = session(ONE_COUNTER);
+    assert!(session.tune(&|_, _| ()).is_none());
+    let remedies = session.explain().remedies;
+    let moved = remedies.iter().filter_map(|remedy| match *remedy {
+        Remedy::OtherTimer(source, channel) => Some((source, channel)),
+        _ => None,
+    });
+    let mut tried = 0;
+    for (source, channel) in moved {
+        let channel = &session.task().platform.channels[channel].name;
+        let stated = ["TIMER3C", "TIMER3B"][source];
+        assert!(channel.starts_with("TIMER1"), "{channel}");
+        let session = self::session(&ONE_COUNTER.replace(stated, channel));
+        assert!(session.tune(&|_, _| ()).is_some(), "{stated} {channel}");
+        tried += 1;
+    }
+    assert!(tried > 0, "{remedies:?}");
+}
+
 /// A source that no timer can limit, on a board whose timers belong to hardware.
 const NO_TIMER: &str = r#"schema = 1
 name = "sys"

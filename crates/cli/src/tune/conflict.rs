@@ -213,6 +213,11 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
                 Policy::Strict.name()
             )
         }
+        Remedy::OtherTimer(index, channel) => {
+            let channel = session.task().platform.channels.get(channel)?;
+            let timer = channel.timer.as_ref().unwrap_or(&channel.name);
+            format!("put the limit of {} on {timer}", source(index)?)
+        }
         Remedy::OverAdmission(share) => format!("allow --over-admission {:.2}%", 100.0 * share),
     })
 }

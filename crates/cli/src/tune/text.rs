@@ -101,10 +101,15 @@ fn figures(summary: &Summary) -> String {
     let measure = &summary.measure;
     let mut lines = Vec::new();
     if summary.scaled {
+        let within = if measure.scale_percent < 100 {
+            ", with the policies and timers that the file states"
+        } else {
+            ""
+        };
         lines.push((
             "tolerated rates",
             format!(
-                "{} % of them: the largest share at which every deadline holds",
+                "{} % of them: the largest share at which every deadline holds{within}",
                 measure.scale_percent
             ),
         ));
@@ -196,7 +201,7 @@ fn front(summary: &Summary, coloured: bool) -> String {
     let title = if all > 1 {
         "What else would do, and what it costs"
     } else {
-        "Nothing else that was tried would do: policies that the file states stay"
+        "Nothing else that was tried would do: policies and timers that the file states stay"
     };
     format!(
         "{}\n{}{more}\n{}",
