@@ -19,6 +19,8 @@ pub(super) struct ExperimentFile {
     pub title: String,
     pub kind: Box<dyn Kind>,
     pub setup: Setup,
+    /// The ids of the claims that only the whole form judges.
+    whole: BTreeSet<String>,
     panel: Vec<PanelSpec>,
 }
 
@@ -71,6 +73,9 @@ struct ClaimSpec {
     /// A value that misses the goal: the goal is known to be missed today, but the measured value
     /// must not be worse than this one.
     today: Option<f64>,
+    /// Is it about all points and seeds, so that the form `--quick` cannot judge it?
+    #[serde(default)]
+    whole: bool,
 }
 
 impl ClaimSpec {
@@ -150,8 +155,15 @@ impl ExperimentFile {
         )?;
         let names: Vec<Name> = written.variant.iter().map(Name::of).collect();
         let mut claims = Vec::new();
+        let mut whole = BTreeSet::new();
         for claim in &written.claim {
-            claims.extend(claim.claims(&pointer, &names)?);
+            let all = claim.claims(&pointer, &names)?;
+            whole.extend(
+                all.iter()
+                    .filter(|_| claim.whole)
+                    .map(|(_, of)| of.id.clone()),
+            );
+            claims.extend(all);
         }
         let (claim_ids, claim): (Vec<_>, Vec<_>) = claims.into_iter().unzip();
         unique(&pointer, "claim", claim_ids.iter())?;
@@ -193,8 +205,20 @@ impl ExperimentFile {
             },
             kind,
             setup,
+            whole,
             panel,
         })
+    }
+
+    /// Reduces the experiment to its quick part. False means that the file states none.
+    pub fn shorten(&mut self) -> bool {
+        let is_shorter = self.kind.shorten();
+        if is_shorter {
+            self.setup
+                .claim
+                .retain(|claim| !self.whole.contains(&claim.id));
+        }
+        is_shorter
     }
 
     /// The plot of the file's panels with the measured points, if it has any.

@@ -56,6 +56,24 @@ fn a_kind_is_added_by_one_file_and_one_entry() {
 }
 
 #[test]
+fn the_quick_form_does_not_judge_what_is_about_the_whole() {
+    let place = Checkout::of_this_repository();
+    let text = GOOD.replace(
+        "claim = [",
+        "claim = [{ id = \"count\", what = \"w\", unit = \"1\", equal = 3, whole = true }, ",
+    );
+    let text = text.replace("[made-up]", "[made-up]\nquick = [1]");
+    let ids = |experiment: &Experiment| -> Vec<String> {
+        let claims = experiment.run(&place).unwrap().report.claims;
+        claims.into_iter().map(|claim| claim.id).collect()
+    };
+    let mut experiment = read(&text).unwrap();
+    assert_eq!(ids(&experiment), ["count", "sum"]);
+    experiment.shorten().unwrap();
+    assert_eq!(ids(&experiment), ["sum"]);
+}
+
+#[test]
 fn a_file_of_an_added_kind_is_refused_as_any_other() {
     for (from, to, says, place) in [
         ("values = [", "value = [", "unknown field `value`", "value"),
@@ -69,7 +87,7 @@ fn a_file_of_an_added_kind_is_refused_as_any_other() {
         (
             "id = \"sum\"",
             "id = \"total\"",
-            "there are: sum",
+            "there are: count, sum",
             "\"total\"",
         ),
         (
