@@ -54,7 +54,8 @@ pub(super) struct BatchRun<K> {
 /// Time between two lines that say how far the runs are, where stderr is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The progress of this number of runs on stderr: a bar on a terminal, elsewhere a line each minute.
+/// The progress of this number of runs on stderr: a bar on a terminal, elsewhere a line each
+/// minute.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{bar:40} {percent:>3} %, {pos} of {len} runs, {eta} left")

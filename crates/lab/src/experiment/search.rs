@@ -204,8 +204,8 @@ impl SearchSpec {
         quick.is_some()
     }
 
-    /// The value under a flood. `under_it` are the values of each variant's run under the flood, and
-    /// `base` those of the experiment's own runs.
+    /// The value under a flood. `under_it` are the values of each variant's run under the flood,
+    /// and `base` those of the experiment's own runs.
     ///
     /// # Errors
     /// A series or the search's formula that cannot be evaluated.

@@ -13,8 +13,8 @@ const FLOWS: u16 = 16;
 /// The most packets of a flood.
 const PACKETS: usize = 10_000_000;
 
-/// The flood of a point with a seed. The pattern `searched` takes the place of that of the feed that
-/// depends on x.
+/// The flood of a point with a seed. The pattern `searched` takes the place of that of the feed
+/// that depends on x.
 pub(super) fn flood(
     spec: &Linux,
     ip: Ip,
