@@ -230,7 +230,7 @@ fn remedies(
         });
         found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
     }
-    found.extend(other_timers(task));
+    found.extend(other_timers(task, demands, keep));
     found.extend(one_priority(task, is_enough));
     found.extend(in_hardware(task, demands, is_enough));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {
@@ -291,8 +291,12 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
 }
 
 /// Another channel for one limit whose channel the file states, where that is enough: the first one
-/// that will do, on another counter.
-fn other_timers(task: &TuningTask) -> Vec<Remedy> {
+/// that will do, on another counter. What does not help the demands alone, which have fewer
+/// sources, helps nobody.
+fn other_timers(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Remedy> {
+    let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
+    let (relaxed, kept) = relaxed(task.system, demands, &tuned, keep);
+    let relaxed = task.with(&relaxed, &kept);
     let counter = |index: usize| Some(task.platform.channels.get(index)?.counter);
     let others = |stated: usize| {
         let mut seen = vec![counter(stated)];
@@ -303,17 +307,18 @@ fn other_timers(task: &TuningTask) -> Vec<Remedy> {
             is_new
         })
     };
-    let is_enough = |number: usize, channel: usize| {
+    let holds_with = |task: &TuningTask, source: usize, channel: usize| {
         let mut moved = task.clone();
-        if let Some(of) = moved.tuned.get_mut(number) {
-            of.channel = Some(channel);
-        }
+        let of_source = moved.tuned.iter_mut().filter(|of| of.source == source);
+        of_source.for_each(|of| of.channel = Some(channel));
         is_feasible(&moved)
     };
-    let tuned = task.tuned.iter().enumerate();
-    tuned
-        .filter_map(|(number, of)| {
-            let channel = others(of.channel?).find(|&channel| is_enough(number, channel))?;
+    let demanded = relaxed.tuned.iter();
+    demanded
+        .filter_map(|of| {
+            let channel = others(of.channel?).find(|&channel| {
+                holds_with(&relaxed, of.source, channel) && holds_with(task, of.source, channel)
+            })?;
             Some(Remedy::OtherTimer(of.source, channel))
         })
         .collect()
