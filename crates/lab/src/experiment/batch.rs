@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Many runs in parallel.
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::thread;
 use std::time::Duration;
 
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle, WeakProgressBar};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle, WeakProgressBar};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use rayon::prelude::*;
@@ -57,37 +58,41 @@ const LINE_EVERY: Duration = Duration::from_secs(60);
 /// The progress of this number of runs on stderr: a bar on a terminal, elsewhere a line each
 /// minute.
 pub(super) fn bar(runs: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:40} {percent:>3} %, {pos} of {len} runs, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let write = move |state: &ProgressState, out: &mut dyn Write| {
+        // What cannot be written is not shown.
+        let _ = write!(out, "{}", line(state.pos(), runs, state.elapsed()));
+    };
+    let style = ProgressStyle::with_template("{bar:30} {runs}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("runs", write);
     let bar = ProgressBar::new(runs).with_style(style);
     if io::stderr().is_terminal() {
         bar.enable_steady_tick(Duration::from_millis(200));
     } else {
         let shown = bar.downgrade();
-        thread::spawn(move || print_lines(&shown));
+        thread::spawn(move || print_lines(&shown, runs));
     }
     bar
 }
 
 /// Prints the progress now and then, until the runs are over.
-fn print_lines(of: &WeakProgressBar) {
+fn print_lines(of: &WeakProgressBar, runs: u64) {
     loop {
         thread::sleep(LINE_EVERY);
         match of.upgrade() {
             Some(bar) if !bar.is_finished() => {
-                eprintln!("{}", line(&bar, bar.elapsed()));
+                eprintln!("{}", line(bar.position(), runs, bar.elapsed()));
             }
             _ => return,
         }
     }
 }
 
-fn line(bar: &ProgressBar, elapsed: Duration) -> String {
-    let (done, all) = (bar.position(), bar.length().unwrap_or(0));
-    // By the mean of all runs: the library's guess follows the last ones, and jumps between minutes
-    // and days where a run takes a minute. Before the first run is over, nobody knows.
+/// How far the runs are, and what is left by the mean of all that are over: the library's own guess
+/// follows the last ones, and jumps from minutes to years where a run takes a minute.
+fn line(done: u64, all: u64, elapsed: Duration) -> String {
     let left = elapsed.as_secs() * all.saturating_sub(done);
+    // Before the first run is over, nobody knows.
     let left = match left.checked_div(done) {
         Some(left) => format!(", {} left", HumanDuration(Duration::from_secs(left))),
         None => String::new(),
@@ -143,13 +148,9 @@ mod tests {
 
     #[test]
     fn a_line_says_how_many_runs_are_over() {
-        let bar = ProgressBar::hidden();
-        bar.set_length(165);
-        let after = |minutes: u64| line(&bar, Duration::from_secs(60 * minutes));
-        assert_eq!(after(1), "0 %, 0 of 165 runs");
-        bar.inc(70);
-        assert_eq!(after(14), "42 %, 70 of 165 runs, 19 minutes left");
-        bar.inc(95);
-        assert_eq!(after(33), "100 %, 165 of 165 runs, 0 seconds left");
+        let after = |minutes: u64, done| line(done, 165, Duration::from_secs(60 * minutes));
+        assert_eq!(after(1, 0), "0 %, 0 of 165 runs");
+        assert_eq!(after(14, 70), "42 %, 70 of 165 runs, 19 minutes left");
+        assert_eq!(after(33, 165), "100 %, 165 of 165 runs, 0 seconds left");
     }
 }
