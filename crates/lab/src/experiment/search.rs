@@ -14,6 +14,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use serde::Deserialize;
+use weir_arrivals::Pattern;
 
 use super::batch::bar;
 use super::draw::log_uniform;
@@ -120,6 +121,38 @@ pub(super) fn carry_out(
     Ok((values.collect(), detail))
 }
 
+/// Carries out searches over the series of `plan`, with its first seed and at its first point: the
+/// same as [`carry_out`]. `base` are the values of the experiment's own runs, and `run` gives those
+/// of one of the `variants`, each with its name, under a flood.
+///
+/// # Errors
+/// Those of [`carry_out`]; no seed or no point.
+pub(super) fn over_series<V: Sync>(
+    (searches, plan): (&[SearchSpec], &SeriesPlan),
+    base: &BTreeMap<RunKey, Values>,
+    variants: &[(&str, &V)],
+    clock_hz: u64,
+    run: impl Fn(&V, &SearchSpec, &FloodTrial, (u64, f64)) -> Result<Values, ExperimentError> + Sync,
+) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
+    let (Some(&seed), Some(&x)) = (plan.seeds.first(), plan.x.values.first()) else {
+        return Err(ExperimentError::Evaluation(
+            "a search needs a seed and a first point".to_owned(),
+        ));
+    };
+    carry_out(searches, |search, flood| {
+        if Pattern::parse(&flood.pattern, clock_hz).is_err() {
+            return Ok(None);
+        }
+        let used = plan.used_in(&search.value);
+        let under_it: Result<Vec<(String, Values)>, ExperimentError> = variants
+            .iter()
+            .filter(|(name, _)| used.contains(name))
+            .map(|&(name, variant)| Ok((name.to_owned(), run(variant, search, flood, (seed, x))?)))
+            .collect();
+        search.value_of(plan, base, under_it?, (seed, x)).map(Some)
+    })
+}
+
 /// A flood that is tried.
 pub(super) struct FloodTrial {
     /// The pattern, with its numbers.
@@ -209,7 +242,7 @@ impl SearchSpec {
     ///
     /// # Errors
     /// A series or the search's formula that cannot be evaluated.
-    pub fn value_of(
+    fn value_of(
         &self,
         plan: &SeriesPlan,
         base: &BTreeMap<RunKey, Values>,

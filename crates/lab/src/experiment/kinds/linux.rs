@@ -29,6 +29,7 @@ use crate::experiment::series::{RunKey, SeriesPlan, Values};
 use crate::experiment::setup::{CurveSpec, Setup};
 use guest::{Cards, Guest};
 use spec::{Linux, VariantSpec};
+use system::GuestSystem;
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Linux>("linux");
 
@@ -121,8 +122,9 @@ impl Kind for Linux {
                 .values
                 .insert(REPEATED.to_owned(), values::difference(once, &twice));
         }
-        measured.detail = Some(kernels(self, &guests));
-        if !searches.is_empty() {
+        if searches.is_empty() {
+            measured.detail = Some(kernels(self, &guests));
+        } else {
             let (worst, floods) = self.search(place, (&searches, &plan), &guests, &results)?;
             measured.values.extend(worst);
             measured.detail = Some(floods);
@@ -167,33 +169,20 @@ impl Linux {
         guests: &BTreeMap<String, Guest>,
         base: &BTreeMap<RunKey, Values>,
     ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
-        let (Some(&seed), Some(&x)) = (self.seeds.first(), self.x.values.first()) else {
-            return Err(ExperimentError::Evaluation(
-                "a search needs a seed and a first point".to_owned(),
-            ));
-        };
-        search::carry_out(searches, |search, flood| {
-            let pattern = flood.pattern.as_str();
-            if Pattern::parse(pattern, floods::CLOCK_HZ).is_err() {
-                return Ok(None);
-            }
-            let used = plan.used_in(&search.value);
-            let mut runs = Vec::new();
-            for variant in self
-                .variant
-                .iter()
-                .filter(|of| used.contains(of.id.as_str()))
-            {
-                let wrong = |what: String| search.wrong(&format!("{pattern}: {what}"));
+        let named = self.variant.iter().map(|of| (of.id.as_str(), of));
+        let variants: Vec<_> = named.collect();
+        search::over_series(
+            (searches, plan),
+            base,
+            &variants,
+            floods::CLOCK_HZ,
+            |variant, _, flood, (seed, x)| {
                 let system = system::of(place, self, variant, x)?;
-                let job = job::script(self, variant, (x, seed), &system).map_err(wrong)?;
-                let floods =
-                    floods::flood(self, variant.ip, (x, Some(pattern)), seed).map_err(wrong)?;
-                let values = self.values_of(guests, variant, &job, &floods)?;
-                runs.push((variant.id.clone(), values));
-            }
-            search.value_of(plan, base, runs, (seed, x)).map(Some)
-        })
+                let searched = Some(flood.pattern.as_str());
+                let (job, floods) = job_and_floods(self, variant, &system, (x, searched), seed)?;
+                self.values_of(guests, variant, &job, &floods)
+            },
+        )
     }
 
     /// Runs the guest, and tells the values of the run.
@@ -229,11 +218,7 @@ fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, Expe
         for (index, &x) in spec.x.values.iter().enumerate() {
             let system = system::of(place, spec, variant, x)?;
             for &seed in &spec.seeds {
-                let job = job::script(spec, variant, (x, seed), &system)
-                    .map_err(ExperimentError::Evaluation)?;
-                let floods = floods::flood(spec, variant.ip, (x, None), seed).map_err(|what| {
-                    ExperimentError::Evaluation(format!("the feed at x = {x}: {what}"))
-                })?;
+                let (job, floods) = job_and_floods(spec, variant, &system, (x, None), seed)?;
                 runs.push(GuestRun {
                     key: RunKey {
                         variant: variant.id.clone(),
@@ -248,6 +233,24 @@ fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, Expe
         }
     }
     Ok(runs)
+}
+
+/// The script and the packets of a run, whose flood may be `searched`.
+fn job_and_floods(
+    spec: &Linux,
+    variant: &VariantSpec,
+    system: &GuestSystem,
+    (x, searched): (f64, Option<&str>),
+    seed: u64,
+) -> Result<(String, Vec<u8>), ExperimentError> {
+    let job = job::script(spec, variant, (x, seed), system).map_err(ExperimentError::Evaluation)?;
+    let floods = floods::flood(spec, variant.ip, (x, searched), seed).map_err(|what| {
+        ExperimentError::Evaluation(match searched {
+            Some(pattern) => format!("the flood {pattern}: {what}"),
+            None => format!("the feed at x = {x}: {what}"),
+        })
+    })?;
+    Ok((job, floods))
 }
 
 /// Whether any two runs at one point, with different seeds, are different.

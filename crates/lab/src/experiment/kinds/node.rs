@@ -248,38 +248,25 @@ impl Node {
         spans: &BTreeMap<&str, Value>,
         base: &BTreeMap<RunKey, Values>,
     ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
-        let (Some(&seed), Some(&x)) = (self.seeds.first(), self.x.values.first()) else {
-            return Err(ExperimentError::Evaluation(
-                "a search needs a seed and a first point".to_owned(),
-            ));
-        };
-        search::carry_out(searches, |search, flood| {
-            let pattern = flood.pattern.as_str();
-            if Pattern::parse(pattern, CLOCK_HZ).is_err() {
-                return Ok(None);
-            }
-            let used = plan.used_in(&search.value);
-            let mut runs = Vec::new();
-            for variant in self
-                .variant
-                .iter()
-                .filter(|of| used.contains(of.id.as_str()))
-            {
-                let job = self
-                    .job(
-                        variant,
-                        &spans[variant.id.as_str()],
-                        (x, Some(pattern)),
-                        (seed, flood.beside(DELAY).unwrap_or_default()),
-                    )
-                    .map_err(|what| search.wrong(&what))?;
+        let named = self.variant.iter().map(|of| (of.id.as_str(), of));
+        let variants: Vec<_> = named.collect();
+        search::over_series(
+            (searches, plan),
+            base,
+            &variants,
+            CLOCK_HZ,
+            |variant, search, flood, (seed, x)| {
+                let delay = flood.beside(DELAY).unwrap_or_default();
+                let span = &spans[variant.id.as_str()];
+                let at = (x, Some(flood.pattern.as_str()));
+                let job = self.job(variant, span, at, (seed, delay));
+                let job = job.map_err(|what| search.wrong(&what))?;
                 let (mut values, _) = self.values_of(place, &variant.id, &job)?;
                 // The system file states limits and not what arrives.
                 values.extend(system::bound(place, self, variant, &plan.constants, x)?);
-                runs.push((variant.id.clone(), values));
-            }
-            search.value_of(plan, base, runs, (seed, x)).map(Some)
-        })
+                Ok(values)
+            },
+        )
     }
 
     /// Carries out a run, and tells its values.
