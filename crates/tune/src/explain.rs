@@ -291,8 +291,8 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
 }
 
 /// Another channel for one limit whose channel the file states, where that is enough: the first one
-/// that will do, on another counter. What does not help the demands alone, which have fewer
-/// sources, helps nobody.
+/// that will do, on another counter. A channel is tried with the demands alone first, which is
+/// quicker: if it does not help there, it does not help the whole system.
 fn other_timers(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Remedy> {
     let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let (relaxed, kept) = relaxed(task.system, demands, &tuned, keep);

@@ -277,7 +277,7 @@ fn a_source_that_is_served_later_brings_no_less() {
 }
 
 /// The cycles that the first source brings in each window of up to three intervals, as other units
-/// see it whose busy windows its timer runs in or not.
+/// see it: those in whose busy windows its timer runs, and those in whose it does not.
 fn views(system: &System, latency: u64) -> BTreeMap<&'static str, Vec<u64>> {
     let source = &system.sources[0];
     let of = |window| tasks(source, body(system, 0), system.cpu.clock_hz, window);

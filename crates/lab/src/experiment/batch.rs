@@ -88,8 +88,8 @@ fn print_lines(of: &WeakProgressBar, runs: u64) {
     }
 }
 
-/// How far the runs are, and what is left by the mean of all that are over: the library's own guess
-/// follows the last ones, and jumps from minutes to years where a run takes a minute.
+/// Says how far the runs are, and how long the others will take by the mean of those that are over.
+/// The library's own guess follows the last runs: where a run takes a minute, it jumps to years.
 fn line(done: u64, all: u64, elapsed: Duration) -> String {
     let left = elapsed.as_secs() * all.saturating_sub(done);
     // Before the first run is over, nobody knows.
