@@ -74,17 +74,14 @@ impl Experiment {
         self.file.kind.extras()
     }
 
-    /// Reduces the experiment to the quick part of its file, for which the same is claimed, but for
-    /// claims about all points and seeds.
+    /// Reduces the experiment to the quick part of its file, for which the same is claimed, and
+    /// gives the ids of the claims that it leaves out: those about all points and seeds.
     ///
     /// # Errors
     /// The file states no quick part.
-    pub fn shorten(&mut self) -> Result<(), ExperimentError> {
-        if self.file.shorten() {
-            Ok(())
-        } else {
-            Err(ExperimentError::NotQuick(self.name.clone()))
-        }
+    pub fn shorten(&mut self) -> Result<Vec<String>, ExperimentError> {
+        let left_out = self.file.shorten();
+        left_out.ok_or_else(|| ExperimentError::NotQuick(self.name.clone()))
     }
 
     /// Repeats the measurements that the repository keeps and the experiment judges.

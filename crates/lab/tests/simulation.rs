@@ -95,10 +95,11 @@ fn repository(experiment: &str, system: &str) -> tempfile::TempDir {
 }
 
 /// The exit code, and the output without line breaks.
-fn reproduce(root: &Path, name: &str) -> (i32, String) {
+fn reproduce(root: &Path, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root)
-        .args(["reproduce", name])
+        .arg("reproduce")
+        .args(arguments)
         .output()
         .unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -110,7 +111,7 @@ fn reproduce(root: &Path, name: &str) -> (i32, String) {
 #[test]
 fn series_are_what_a_hand_calculates() {
     let root = repository(EXPERIMENT, SYSTEM);
-    let (code, said) = reproduce(root.path(), "none/small");
+    let (code, said) = reproduce(root.path(), &["none/small"]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("A small one (simulated)"), "{said}");
     let results = root.path().join("results/none");
@@ -118,9 +119,26 @@ fn series_are_what_a_hand_calculates() {
     assert!(svg.contains("(simulated)"));
     let json = std::fs::read(results.join("small.json")).unwrap();
     assert!(String::from_utf8_lossy(&json).contains("\"simulated\": true"));
-    let (_, said) = reproduce(root.path(), "none/small");
+    let (_, said) = reproduce(root.path(), &["none/small"]);
     assert!(said.contains("small.json"), "{said}");
     assert_eq!(json, std::fs::read(results.join("small.json")).unwrap());
+}
+
+#[test]
+fn the_quick_form_says_what_it_does_not_judge() {
+    let experiment = EXPERIMENT
+        .replace(
+            "seeds = [1, 2]",
+            "seeds = [1, 2]\nquick = { values = [0, 10], seeds = [1] }",
+        )
+        .replace("equal = 10 }", "equal = 10, whole = true }");
+    let root = repository(&experiment, SYSTEM);
+    let (code, said) = reproduce(root.path(), &["none/small", "--quick"]);
+    assert_eq!(code, 0, "{said}");
+    let not_judged = "not judged, since they are about all points and seeds: now.missed.last";
+    assert!(said.contains(not_judged), "{said}");
+    let (_, said) = reproduce(root.path(), &["none/small"]);
+    assert!(!said.contains("not judged"), "{said}");
 }
 
 #[test]
@@ -164,7 +182,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
     ] {
         assert!(EXPERIMENT.contains(from), "{from}");
         let root = repository(&EXPERIMENT.replace(from, to), SYSTEM);
-        let (code, said) = reproduce(root.path(), "none/small");
+        let (code, said) = reproduce(root.path(), &["none/small"]);
         assert_eq!(code, 2, "{to}: {said}");
         assert!(said.contains(says), "{to}: {said}");
         assert!(!root.path().join("results").exists(), "{to}");
@@ -174,7 +192,7 @@ fn what_is_wrong_is_said_before_anything_runs() {
 #[test]
 fn things_that_share_a_name_are_told_apart_or_refused() {
     let root = repository(EXPERIMENT, &SYSTEM.replace("\"udp\"", "\"card\""));
-    let (code, said) = reproduce(root.path(), "none/small");
+    let (code, said) = reproduce(root.path(), &["none/small"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("`card.arrived`"), "{said}");
 }
@@ -190,7 +208,7 @@ fn firmware_says_how_long_it_runs() {
         &format!("{text}[firmware]\nflood = []\nmeasure = []\n"),
         SYSTEM,
     );
-    let (code, said) = reproduce(root.path(), "none/small");
+    let (code, said) = reproduce(root.path(), &["none/small"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("how long the firmware runs"), "{said}");
 }
@@ -219,7 +237,7 @@ fn shortened(name: &str, replaced: &[(&str, &str)]) {
         copy(&format!("{paper}/systems/{system}"));
     }
     assert!(used.iter().all(|used| *used), "{name}: {used:?}");
-    let (code, said) = reproduce(root.path(), name);
+    let (code, said) = reproduce(root.path(), &[name]);
     assert_eq!(code, 0, "{said}");
 }
 

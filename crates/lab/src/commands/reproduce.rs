@@ -76,9 +76,11 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     };
     place_threads();
     let mut experiment = Experiment::load(&place, name)?;
-    if arguments.quick {
-        experiment.shorten()?;
-    }
+    let left_out = if arguments.quick {
+        experiment.shorten()?
+    } else {
+        Vec::new()
+    };
     // A file that may not be written is an error before the measurements.
     let places = places(arguments, name, &experiment.extras())?;
     if arguments.measure {
@@ -103,6 +105,12 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
         let table = claims_table(&findings.report.claims, coloured);
         print(&format!("{text}\n{table}"))?;
+    }
+    if !left_out.is_empty() {
+        eprintln!(
+            "not judged, since they are about all points and seeds: {}",
+            left_out.join(", ")
+        );
     }
     for path in written {
         eprintln!("written: {}", path.display());

@@ -210,15 +210,17 @@ impl ExperimentFile {
         })
     }
 
-    /// Reduces the experiment to its quick part. False means that the file states none.
-    pub fn shorten(&mut self) -> bool {
-        let is_shorter = self.kind.shorten();
-        if is_shorter {
-            self.setup
-                .claim
-                .retain(|claim| !self.whole.contains(&claim.id));
+    /// Reduces the experiment to its quick part, and gives the ids of the claims that this part
+    /// cannot judge. None means that the file states no such part.
+    pub fn shorten(&mut self) -> Option<Vec<String>> {
+        if !self.kind.shorten() {
+            return None;
         }
-        is_shorter
+        let is_left_out = |claim: &Claim| self.whole.contains(&claim.id);
+        let all = std::mem::take(&mut self.setup.claim);
+        let (left_out, judged): (Vec<_>, Vec<_>) = all.into_iter().partition(is_left_out);
+        self.setup.claim = judged;
+        Some(left_out.into_iter().map(|claim| claim.id).collect())
     }
 
     /// The plot of the file's panels with the measured points, if it has any.
