@@ -388,6 +388,29 @@ fn what_cannot_hold_together_is_told() {
     assert_eq!(found["conflict"][0]["deadline"], "work");
 }
 
+#[test]
+fn a_line_that_the_flavour_cannot_limit_beside_others_is_named() {
+    let fast = |rate: &str| {
+        let text = NODE
+            .replace("\"atmega128\"", "\"atmega128\"\nflavour = \"fast\"")
+            .replace("\"INT2\"", "\"INT7\"")
+            .replace("expected = \"754Hz\"", rate);
+        let printed = Case::new(&text).tune(&[]);
+        is_narrow(&printed);
+        let told = printed.out.split_whitespace().collect::<Vec<_>>();
+        (printed.code, told.join(" "))
+    };
+    let note = "note: no timer can limit third: it stays as it is; the flavour limits one source, \
+                or some that share a timer, and flavour = \"c\" limits more";
+    let (code, told) = fast("expected = \"754Hz\", worst = \"1kHz\"");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains(note), "{told}");
+    let (code, told) = fast("expected = \"754Hz\", worst = \"20kHz\"");
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains(note), "{told}");
+    assert!(told.contains("write flavour = \"c\" in [cpu]"), "{told}");
+}
+
 /// The example `network-node`, with a rate and a deadline for the packets of one flow.
 fn with_packets(hertz: &str, deadline: &str) -> Case {
     let text = std::fs::read_to_string(example("network-node")).unwrap();

@@ -59,6 +59,9 @@ pub enum Remedy {
     /// The priority of the source with this index for all that are tuned: one timer can then limit
     /// them.
     PriorityOf(usize),
+    /// The flavour whose limits may all have channels of their own
+    /// ([`OTHER_FLAVOUR`](crate::OTHER_FLAVOUR)).
+    OtherFlavour,
     /// The limit of the source with this index in hardware.
     InHardware(usize),
     /// Another timer channel for the limit of the source with the first index: that with the second
@@ -231,6 +234,7 @@ fn remedies(
         found.extend(shorter.map(|cycles| Remedy::Wcet(index, cycles as u64)));
     }
     found.extend(other_timers(task, demands, keep));
+    found.extend(Some(Remedy::OtherFlavour).filter(|&remedy| is_enough(remedy)));
     found.extend(one_priority(task, is_enough));
     found.extend(in_hardware(task, demands, is_enough));
     if demands.iter().any(|of| matches!(of, Demand::Rate(_))) {

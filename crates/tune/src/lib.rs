@@ -39,6 +39,6 @@ pub use measure::{Measure, MeasureKey};
 pub use plan::{Arrangement, Choice, LimitPlan, Setting, SharedTimer};
 pub use platform::{MOST_BURST, Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
 pub use search::{Progress, TuningSolution, alternatives, is_feasible, search};
-pub use session::{Idleness, LoweredBurst, Outcome, Session, SessionError};
+pub use session::{Idleness, LoweredBurst, OTHER_FLAVOUR, Outcome, Session, SessionError};
 pub use task::{Accepts, Aim, Options, Slot, TunedSource, TuningTask};
 pub use write::{WriteBackError, write_back};

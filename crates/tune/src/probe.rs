@@ -2,8 +2,9 @@
 //! Finds out what a file's processor offers to the limits of its sources, from the reader of system
 //! files.
 
-use weir_model::{EventCosts, Hardware, LimiterShape, System, with_hardware};
+use weir_model::{EventCosts, Hardware, LimiterShape, Place, Policy, System, with_hardware};
 
+use crate::band::Band;
 use crate::plan::Arrangement;
 use crate::platform::{Offer, Platform, SharedOffer, TimerChannel, TimerCounter};
 use crate::task::ways;
@@ -18,22 +19,52 @@ pub struct Answers {
     pub out_of_reach: Vec<usize>,
     /// What the file has to add for limiters that its sources could have, but for their costs.
     pub missing_costs: Vec<String>,
+    /// Do several sources need limits, on a port that limits one, or some that share a timer? Then
+    /// only the shared timer is offered.
+    pub only_shared: bool,
 }
 
 /// Finds the timers that the processor of the file `text`, whose system is `system`, offers to
-/// limits of its sources.
+/// limits of its sources, but for those that the file turns `off`.
 #[must_use]
-pub fn ask(text: &str, system: &System) -> Answers {
-    with_hardware(text, |hardware| answers(hardware, system)).unwrap_or_default()
+pub fn ask(text: &str, system: &System, off: &[usize]) -> Answers {
+    with_hardware(text, |hardware| answers(hardware, system, off)).unwrap_or_default()
 }
 
-fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
+fn answers(hardware: &Hardware<'_>, system: &System, off: &[usize]) -> Answers {
     let mut wanted: Vec<(Arrangement, LimiterShape)> = Vec::new();
     for way in system.sources.iter().flat_map(|source| ways(&source.limit)) {
         if let Some(limiter) = limiter(way).filter(|_| wanted.iter().all(|of| of.0 != way)) {
             wanted.push((way, limiter));
         }
     }
+    let answers = offered(hardware, system, &wanted);
+    let is_limited = |&source: &usize| {
+        let of = system.sources.get(source);
+        !off.contains(&source)
+            && !answers.out_of_reach.contains(&source)
+            && of.is_some_and(|of| {
+                of.limit.place == Place::Software
+                    && (of.limit.policy != Policy::Off || Band::new(&of.rates, 0.0).is_some())
+            })
+    };
+    let sources = 0..system.sources.len();
+    if !hardware.limits_one() || sources.filter(is_limited).count() < 2 {
+        return answers;
+    }
+    wanted.retain(|&(_, limiter)| limiter == LimiterShape::Shared);
+    Answers {
+        only_shared: true,
+        ..offered(hardware, system, &wanted)
+    }
+}
+
+/// What the processor offers to limiters of these shapes.
+fn offered(
+    hardware: &Hardware<'_>,
+    system: &System,
+    wanted: &[(Arrangement, LimiterShape)],
+) -> Answers {
     let shapes = wanted.iter().map(|&(_, limiter)| limiter);
     let mut answers = Answers {
         missing_costs: shapes
@@ -60,7 +91,7 @@ fn answers(hardware: &Hardware<'_>, system: &System) -> Answers {
             own: Vec::new(),
             shared: None,
         };
-        for &(way, limiter) in &wanted {
+        for &(way, limiter) in wanted {
             let ranges = hardware.ranges(index, limiter);
             let costs: Vec<Option<EventCosts>> = (0..system.sources.len())
                 .map(|source| hardware.costs(source, index, limiter))

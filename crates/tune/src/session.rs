@@ -15,7 +15,9 @@ use crate::platform::Platform;
 use crate::probe::ask;
 use crate::search::{Progress, TuningSolution, alternatives, is_feasible, judge, last, search};
 use crate::task::{Options, TuningTask};
-use crate::write::{write_back, write_burst, write_expected, write_in_hardware, write_priority_of};
+use crate::write::{
+    write_back, write_burst, write_expected, write_flavour, write_in_hardware, write_priority_of,
+};
 
 /// A system file to be tuned.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub struct Session {
     options: Options,
     keep: Vec<usize>,
     out_of_reach: Vec<usize>,
+    only_shared: bool,
     missing_costs: Vec<String>,
 }
 
@@ -91,6 +94,9 @@ pub enum SessionError {
     Linux(#[from] LinuxBoundError),
 }
 
+/// The flavour of a port whose limits may all have channels of their own.
+pub const OTHER_FLAVOUR: &str = "c";
+
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
 /// need more than three.
 pub(crate) const MOST_ROUNDS: usize = 4;
@@ -104,12 +110,13 @@ impl Session {
     /// tolerates less than its flows bring.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, SessionError> {
         let system = read(name, text)?;
-        let answers = ask(text, &system);
         let mut keep = stated_off(text, &system);
+        let answers = ask(text, &system, &keep);
         keep.extend(&answers.out_of_reach);
         let session = Self {
             platform: answers.platform,
             out_of_reach: answers.out_of_reach,
+            only_shared: answers.only_shared,
             missing_costs: answers.missing_costs,
             name: name.to_owned(),
             text: text.to_owned(),
@@ -152,6 +159,13 @@ impl Session {
                 of.limit.policy == Policy::Off && Band::new(&of.rates, 0.0).is_some()
             })
         })
+    }
+
+    /// Must all limits share one timer? The port's flavour limits one source, or some that share a
+    /// timer, and several are to be limited.
+    #[must_use]
+    pub fn only_shared(&self) -> bool {
+        self.only_shared
     }
 
     /// What the file has to add before the limiters are tried that it does not state the costs of.
@@ -330,6 +344,7 @@ impl Session {
             options: self.options.clone(),
             keep: self.keep.clone(),
             out_of_reach: self.out_of_reach.clone(),
+            only_shared: self.only_shared,
             missing_costs: self.missing_costs.clone(),
         })
     }
@@ -402,6 +417,7 @@ impl Session {
                 let interval = Band::shortest(most, 1, self.system.cpu.clock_hz);
                 write_in_hardware(&self.text, &of.name, interval)
             }
+            Remedy::OtherFlavour if self.only_shared => write_flavour(&self.text, OTHER_FLAVOUR),
             _ => return None,
         };
         Self::new(&self.name, &text.ok()?, self.options.clone()).ok()

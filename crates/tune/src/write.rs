@@ -172,6 +172,18 @@ pub fn write_priority_of(
     Ok(document.to_string())
 }
 
+/// The text with this flavour of the board's port.
+///
+/// # Errors
+/// [`WriteBackError`], if the text is not that of the system.
+pub fn write_flavour(text: &str, flavour: &str) -> Result<String, WriteBackError> {
+    let mut document: DocumentMut = text.parse()?;
+    if let Some(cpu) = document.get_mut("cpu").and_then(Item::as_table_like_mut) {
+        cpu.insert("flavour", toml_edit::value(flavour));
+    }
+    Ok(document.to_string())
+}
+
 /// The text with a limit in hardware of the source `name` to one request per `interval` cycles.
 ///
 /// # Errors

@@ -185,3 +185,63 @@ fn what_does_not_fit_the_silicon_is_not_advised() {
         assert_eq!(advised, remedies, "{text}");
     }
 }
+
+/// Two sources on a flavour that limits one source, or four lines that share a timer; the second is
+/// none of these lines.
+const ONE_LIMIT: &str = r#"schema = 1
+name = "fast"
+[cpu]
+board = "atmega128"
+flavour = "fast"
+clock = "1MHz"
+critical_section = "0 cycles"
+context_switch = "100 cycles"
+[[source]]
+name = "near"
+vector = "INT1"
+handler = "342 cycles"
+max_work = 1
+rate = { expected = "42Hz", tolerated = "142Hz" }
+[[source]]
+name = "far"
+vector = "INT7"
+handler = "366 cycles"
+max_work = 1
+rate = { expected = "8Hz", tolerated = "33Hz", worst = "5kHz" }
+[[receiver]]
+name = "job"
+urgency = 13
+period = "119790 cycles"
+deadline = "119790 cycles"
+wcet = "22454 cycles"
+"#;
+
+#[test]
+fn a_flavour_with_one_limit_gives_way_to_one_with_more() {
+    let fast = session(ONE_LIMIT);
+    assert!(fast.only_shared());
+    assert_eq!(fast.out_of_reach().collect::<Vec<_>>(), [1]);
+    assert!(fast.tune(&|_, _| ()).is_none());
+    assert_eq!(
+        fast.explain().remedies,
+        [
+            Remedy::OtherFlavour,
+            Remedy::InHardware(0),
+            Remedy::InHardware(1)
+        ]
+    );
+    let c = ONE_LIMIT.replace("\"fast\"\nclock", "\"c\"\nclock");
+    assert!(session(&c).tune(&|_, _| ()).is_some());
+    // Alone, the line that cannot share has the timer for itself.
+    let off = "rate = { expected = \"42Hz\", tolerated = \"142Hz\" }";
+    let alone = ONE_LIMIT.replace(
+        off,
+        "limit = { policy = \"off\" }\nrate = { worst = \"10Hz\" }",
+    );
+    let alone = session(&alone);
+    assert!(!alone.only_shared());
+    assert!(alone.tune(&|_, _| ()).is_some());
+    // Where it interrupts rarely enough, it stays without a limit.
+    let rare = session(&ONE_LIMIT.replace("5kHz", "50Hz"));
+    assert!(rare.tune(&|_, _| ()).is_some());
+}

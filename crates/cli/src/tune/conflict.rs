@@ -3,7 +3,7 @@
 use miette::{Report, miette};
 use weir_model::{Policy, Rate};
 use weir_report::{percent, rate, time};
-use weir_tune::{Conflict, Demand, Idleness, Remedy, Session};
+use weir_tune::{Conflict, Demand, Idleness, OTHER_FLAVOUR, Remedy, Session};
 
 /// Digits with which quantities of a file look different.
 const DIGITS: u8 = 4;
@@ -104,6 +104,7 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
         told.push("why: even limiters that cost nothing could not do it".to_owned());
     }
     told.extend(brought(session, conflict).map(|note| format!("note: {note}")));
+    told.extend(not_reached(session).map(|note| format!("note: {note}")));
     told.push(help(session, conflict));
     told.extend(not_tried(session).map(|note| format!("note: {note}")));
     told
@@ -206,6 +207,7 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
                 source(index)?
             )
         }
+        Remedy::OtherFlavour => format!("write flavour = \"{OTHER_FLAVOUR}\" in [cpu]"),
         Remedy::InHardware(index) => {
             format!(
                 "limit {} in hardware, with the policy {}",
@@ -235,6 +237,29 @@ pub(super) fn not_tried(session: &Session) -> Option<String> {
             "some limiters were not tried, since the file does not state what they cost; add to {}",
             missing.join("; to ")
         )
+    })
+}
+
+/// The sources that no timer can limit, and why.
+pub(super) fn not_reached(session: &Session) -> Option<String> {
+    let sources = session.out_of_reach();
+    let names = sources.filter_map(|index| session.system().sources.get(index));
+    let names: Vec<&str> = names.map(|source| source.name.as_str()).collect();
+    let why = if session.only_shared() {
+        format!(
+            "; the flavour limits one source, or some that share a timer, and \
+             flavour = \"{OTHER_FLAVOUR}\" limits more"
+        )
+    } else {
+        String::new()
+    };
+    (!names.is_empty()).then(|| {
+        let stay = if names.len() == 1 {
+            "it stays as it is"
+        } else {
+            "they stay as they are"
+        };
+        format!("no timer can limit {}: {stay}{why}", names.join(", "))
     })
 }
 

@@ -37,6 +37,9 @@ pub(super) struct Summary {
     pub without_max_work: Vec<String>,
     /// Sources whose rate could be limited if a timer could reach their interrupt.
     pub out_of_reach: Vec<String>,
+    /// Why these have no limit; none: there are none.
+    #[serde(skip)]
+    pub not_reached: Option<String>,
     /// Timers of the file that no limit uses any more.
     pub idle_timers: Vec<String>,
     /// The bursts of the file with which there were no limits.
@@ -148,6 +151,7 @@ impl Summary {
                 limits: words(&task, found),
                 chosen: false,
             }),
+            not_reached: conflict::not_reached(session),
             out_of_reach: session
                 .out_of_reach()
                 .filter_map(|index| system.sources.get(index))

@@ -313,12 +313,12 @@ fn notes(summary: &Summary) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if !summary.out_of_reach.is_empty() {
-        notes.push(format!(
-            "note: no timer can limit {}: it stays as it is",
-            summary.out_of_reach.join(", ")
-        ));
-    }
+    notes.extend(
+        summary
+            .not_reached
+            .iter()
+            .map(|reason| format!("note: {reason}")),
+    );
     if !summary.idle_timers.is_empty() {
         notes.push(format!(
             "note: no limit uses the timer {} any more; it still interrupts: remove it from the file",

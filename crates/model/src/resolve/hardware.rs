@@ -89,6 +89,13 @@ impl Hardware<'_> {
         })
     }
 
+    /// Can only one source have a channel for itself, and then no other a limit?
+    #[must_use]
+    pub fn limits_one(&self) -> bool {
+        let rules = self.processor.rules();
+        rules.is_some_and(|rules| rules.limits_one)
+    }
+
     /// The intervals that a limiter on the channel of this index can have, by divisor in ascending
     /// order. Empty: the channel cannot serve it.
     #[must_use]
