@@ -41,11 +41,21 @@ pub(super) struct Axis {
     pub shown: Option<Formula>,
 }
 
+impl Axis {
+    /// Keeps only these points, if any are named.
+    pub fn shorten(&mut self, values: Option<Vec<f64>>) {
+        if let Some(values) = values {
+            self.values = values;
+        }
+    }
+}
+
 /// The points and the seeds of the form `--quick`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuickPoints {
-    pub values: Vec<f64>,
+    /// None: all points.
+    pub values: Option<Vec<f64>>,
     pub seeds: Vec<u64>,
 }
 

@@ -133,7 +133,7 @@ impl Kind for Firmware {
         for flood in &mut self.flood {
             if let Some(quick) = flood.quick.take() {
                 if let Some(x) = &mut flood.x {
-                    x.values = quick.values;
+                    x.shorten(quick.values);
                 }
                 flood.phases = quick.phases;
                 is_shorter = true;

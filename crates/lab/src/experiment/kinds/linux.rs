@@ -66,7 +66,7 @@ impl Kind for Linux {
         let Some(quick) = self.quick.clone() else {
             return false;
         };
-        self.x.values = quick.values;
+        self.x.shorten(quick.values);
         self.seeds = quick.seeds;
         search::shorten(&mut self.search);
         true

@@ -82,7 +82,7 @@ impl Kind for Node {
         let Some(quick) = self.quick.clone() else {
             return false;
         };
-        self.x.values = quick.values;
+        self.x.shorten(quick.values);
         self.seeds = quick.seeds;
         self.windows = quick.windows;
         self.quick_options = quick.options;

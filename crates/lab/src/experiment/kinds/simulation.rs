@@ -37,7 +37,7 @@ impl Kind for Simulation {
         let Some(quick) = self.quick.take() else {
             return false;
         };
-        self.x.values = quick.values;
+        self.x.shorten(quick.values);
         self.seeds = quick.seeds;
         true
     }

@@ -66,7 +66,8 @@ pub(super) struct FloodSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Quick {
-    pub values: Vec<f64>,
+    /// None: all points.
+    pub values: Option<Vec<f64>>,
     pub phases: Vec<Quantity<Duration>>,
 }
 

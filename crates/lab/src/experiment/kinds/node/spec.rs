@@ -87,7 +87,8 @@ pub(super) struct SoundSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuickSpec {
-    pub values: Vec<f64>,
+    /// None: all points.
+    pub values: Option<Vec<f64>>,
     pub seeds: Vec<u64>,
     pub windows: u32,
     /// Options of the node in this part only, after all others.
