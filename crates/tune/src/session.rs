@@ -301,8 +301,13 @@ impl Session {
     }
 
     fn is_feasible(&self) -> bool {
+        self.with_task(is_feasible)
+    }
+
+    /// What `work` gives for the task, with only such plans as the file can state.
+    fn with_task<T>(&self, work: impl FnOnce(&TuningTask<'_>) -> T) -> T {
         let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
-        is_feasible(&TuningTask {
+        work(&TuningTask {
             accepts: Some(&accepts),
             ..self.task()
         })
@@ -323,10 +328,9 @@ impl Session {
                 break;
             }
         }
-        let task = self.task();
         Some(Outcome {
-            alternatives: alternatives(&task, &found),
-            before: current(&task),
+            alternatives: self.with_task(|task| alternatives(task, &found)),
+            before: current(&self.task()),
             system: tuned.system,
             text,
             found,
@@ -350,12 +354,7 @@ impl Session {
     }
 
     fn round(&self, progress: Progress) -> Option<(TuningSolution, String)> {
-        let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
-        let task = TuningTask {
-            accepts: Some(&accepts),
-            ..self.task()
-        };
-        let found = search(&task, progress)?;
+        let found = self.with_task(|task| search(task, progress))?;
         let text = self.read_back(&found.plan)?;
         Some((found, text))
     }
@@ -383,16 +382,11 @@ impl Session {
     }
 
     fn explain_as_stated(&self) -> Conflict {
-        let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
-        let task = TuningTask {
-            accepts: Some(&accepts),
-            ..self.task()
-        };
         let is_enough = |remedy: Remedy| {
             self.with(remedy)
                 .is_some_and(|session| session.is_feasible())
         };
-        explain(&task, &self.keep, &is_enough)
+        self.with_task(|task| explain(task, &self.keep, &is_enough))
     }
 
     /// The same session with what `remedy` changes in the file. None: the file cannot have it, or

@@ -7,16 +7,24 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_analysis::analyse;
 use weir_model::{Expiry, Policy, Rate, System, parse};
-use weir_tune::{Demand, Options, Outcome, Session, SessionError};
+use weir_tune::{Demand, Options, Outcome, Session, SessionError, write_back};
 
 fn tune(text: &str, options: Options) -> Option<Outcome> {
     let session = Session::new("test.toml", text, options).unwrap();
     session.tune(&|_, _| ())
 }
 
-/// `text` tuned; and that it holds, and that tuning it again changes nothing.
+/// `text` tuned; and that it holds, and that tuning it again changes nothing; and that a file can
+/// state every choice that it is compared with.
 fn tuned(text: &str) -> Outcome {
     let outcome = tune(text, Options::default()).expect("there are limits");
+    let session = Session::new("test.toml", text, Options::default()).unwrap();
+    for other in &outcome.alternatives {
+        let (system, platform) = (session.system(), session.platform());
+        let written = write_back(text, system, platform, &other.plan).unwrap();
+        let read = parse("test.toml", &written).unwrap();
+        assert!(analyse(&read).holds(), "{written}");
+    }
     let read = parse("test.toml", &outcome.text).unwrap();
     assert_eq!(read, outcome.system);
     assert!(analyse(&read).holds());
