@@ -32,12 +32,21 @@ struct Packets {
     deadline: u64,
 }
 
+/// What the sources interrupt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ground {
+    /// A board, whose timers can be shared.
+    Board,
+    /// The same with the flavour that limits one source, or some that share a timer.
+    Fast,
+    /// A processor whose file states no costs for a shared timer.
+    Described,
+}
+
 /// A random file: a task of one deadline below some sources.
 #[derive(Debug, Clone)]
 struct Case {
-    /// Is it a board, whose timers can be shared? Else it is a processor whose file states no costs
-    /// for that.
-    has_board: bool,
+    ground: Ground,
     channels: [&'static str; 2],
     lines: Vec<Line>,
     deadline: u64,
@@ -46,6 +55,8 @@ struct Case {
 
 /// The channels of the sources: of two counters, or of one, whose channels have one prescaler.
 const CHANNELS: [[&str; 2]; 2] = [["TIMER1A", "TIMER3A"], ["TIMER1A", "TIMER1B"]];
+/// Those of the flavour `fast`.
+const FAST_CHANNELS: [&str; 2] = ["TIMER0", "TIMER2"];
 
 impl Line {
     /// The least rate that a limit may let through: that of the packets if it is more than the
@@ -98,7 +109,7 @@ board = "atmega128"
 clock = "4MHz"
 "#;
 
-const NO_BOARD: &str = r#"schema = 1
+const DESCRIBED: &str = r#"schema = 1
 [cpu]
 clock = "4MHz"
 interrupts = "grouped"
@@ -136,20 +147,29 @@ fn limit(policy: &str, burst: u32, hertz: f64, channel: &str) -> String {
 impl Case {
     /// The file with these limits, and with a shared timer of this period.
     fn text(&self, limits: &[Option<String>], shared: Option<u64>) -> String {
-        let mut text = if self.has_board { BOARD } else { NO_BOARD }.to_owned();
+        let mut text = match self.ground {
+            Ground::Board => BOARD.to_owned(),
+            Ground::Fast => format!("{BOARD}flavour = \"fast\"\n"),
+            Ground::Described => DESCRIBED.to_owned(),
+        };
         if let Some(period) = shared {
+            let letter = if self.ground == Ground::Fast {
+                "A"
+            } else {
+                "C"
+            };
             text += &format!(
-                "[[timer]]\nname = \"common\"\nchannel = \"TIMER1C\"\nperiod = \"{period} cycles\"\n"
+                "[[timer]]\nname = \"common\"\nchannel = \"TIMER1{letter}\"\nperiod = \"{period} cycles\"\n"
             );
         }
         for (number, (line, limit)) in self.lines.iter().zip(limits).enumerate() {
             let tolerated = line.tolerated.map_or(String::new(), |hertz| {
                 format!(", tolerated = \"{hertz:.4}Hz\"")
             });
-            let vector = if self.has_board {
-                format!("\"INT{number}\"")
-            } else {
+            let vector = if self.ground == Ground::Described {
                 format!("{{ name = \"INT{number}\", group = 3, order = {number} }}")
+            } else {
+                format!("\"INT{number}\"")
             };
             text += &format!(
                 "[[source]]\nname = \"line{number}\"\nvector = {vector}\n\
@@ -196,7 +216,7 @@ impl Case {
             .collect();
         let alone = product(&own).into_iter().map(|limits| (limits, None));
         let periods = (0..25).map(|step| (500.0 * 1.22_f64.powi(step)) as u64);
-        let periods = periods.filter(|_| self.has_board);
+        let periods = periods.filter(|_| self.ground != Ground::Described);
         let shared = periods.flat_map(|period| {
             let ways: Vec<Vec<Option<String>>> = self
                 .lines
@@ -279,14 +299,25 @@ fn case() -> impl Strategy<Value = Case> {
         },
     );
     let lines = prop::collection::vec(line, 1..=2);
-    let kind = (any::<bool>(), any::<bool>());
+    let kind = prop_oneof![
+        2 => Just((Ground::Described, CHANNELS[0])),
+        1 => Just((Ground::Fast, FAST_CHANNELS)),
+        1 => Just((Ground::Board, CHANNELS[0])),
+        1 => Just((Ground::Board, CHANNELS[1])),
+    ];
     (kind, lines, 1_500..40_000_u64, 0.3..0.85_f64).prop_map(
-        |((has_board, is_one_counter), lines, deadline, share)| Case {
-            has_board,
-            channels: CHANNELS[usize::from(has_board && is_one_counter)],
-            lines,
-            deadline,
-            wcet: (deadline as f64 * share) as u64,
+        |((ground, channels), mut lines, deadline, share)| {
+            if ground == Ground::Fast {
+                // It has no buckets, and two limits with timers of their own cannot be stated.
+                lines.iter_mut().for_each(|line| line.policy = None);
+            }
+            Case {
+                ground,
+                channels,
+                lines,
+                deadline,
+                wcet: (deadline as f64 * share) as u64,
+            }
         },
     )
 }
@@ -328,6 +359,10 @@ fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
         }
         Remedy::Handler(source, cycles) => case.lines[source].handler = cycles,
         Remedy::Wcet(_, cycles) => case.wcet = cycles,
+        Remedy::OtherFlavour => {
+            case.ground = Ground::Board;
+            case.channels = CHANNELS[0];
+        }
         Remedy::OverAdmission(share) => options.over_admission = share,
         _ => return None,
     }
@@ -339,6 +374,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     let mut runner = TestRunner::deterministic();
     let (mut found, mut lowered, mut denied, mut advised) = (0, 0, 0, 0);
     let (mut with_packets, mut denied_packets) = (0, 0);
+    let (mut found_fast, mut denied_fast) = (0, 0);
     for _ in 0..CASES {
         let case = case().new_tree(&mut runner).unwrap().current();
         let text = case.stated();
@@ -349,6 +385,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
         match session.tune(&|_, _| ()) {
             Some(outcome) => {
                 found += 1;
+                found_fast += usize::from(case.ground == Ground::Fast);
                 with_packets += usize::from(!outcome.system.flows.is_empty());
                 // The reader refuses limits that let through less than flows bring.
                 parse("test.toml", &outcome.text).unwrap();
@@ -360,6 +397,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
             }
             None => {
                 denied += 1;
+                denied_fast += usize::from(case.ground == Ground::Fast);
                 denied_packets += usize::from(!session.system().flows.is_empty());
                 if let Some(exists) = case.by_force() {
                     panic!("denied:\n{text}\nexists:\n{exists}");
@@ -380,6 +418,10 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     assert!(found > CASES / 8 && denied > CASES / 8, "{found} {denied}");
     assert!(with_packets > CASES / 16, "{with_packets}");
     assert!(denied_packets > CASES / 16, "{denied_packets}");
+    assert!(
+        found_fast > 0 && denied_fast > 0,
+        "{found_fast} {denied_fast}"
+    );
     assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
 }
 
