@@ -7,6 +7,7 @@ use weir_model::{
     Diagnostics, Expiry, Hardware, Limit, LinuxBoundError, Place, Policy, System,
     parse_to_be_limited, with_hardware,
 };
+use weir_target::Flavour;
 
 use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, Remedy, explain};
@@ -95,7 +96,7 @@ pub enum SessionError {
 }
 
 /// The flavour of a port whose limits may all have channels of their own.
-pub const OTHER_FLAVOUR: &str = "c";
+pub const OTHER_FLAVOUR: Flavour = Flavour::C;
 
 /// The most rounds of a search. Each starts from the result of the one before; none was seen to
 /// need more than three.
@@ -411,7 +412,9 @@ impl Session {
                 let interval = Band::shortest(most, 1, self.system.cpu.clock_hz);
                 write_in_hardware(&self.text, &of.name, interval)
             }
-            Remedy::OtherFlavour if self.only_shared => write_flavour(&self.text, OTHER_FLAVOUR),
+            Remedy::OtherFlavour if self.only_shared => {
+                write_flavour(&self.text, OTHER_FLAVOUR.name())
+            }
             _ => return None,
         };
         Self::new(&self.name, &text.ok()?, self.options.clone()).ok()

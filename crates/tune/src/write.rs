@@ -179,7 +179,7 @@ pub fn write_priority_of(
 pub fn write_flavour(text: &str, flavour: &str) -> Result<String, WriteBackError> {
     let mut document: DocumentMut = text.parse()?;
     if let Some(cpu) = document.get_mut("cpu").and_then(Item::as_table_like_mut) {
-        cpu.insert("flavour", toml_edit::value(flavour));
+        set_text(cpu, "flavour", flavour);
     }
     Ok(document.to_string())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tuner advises where no limits do: other priorities, other timers, and hardware. Each
-//! advice is enough where it is followed, and none is given that is not.
+//! What the tuner advises where no limits do: other priorities, timers and flavours, and hardware.
+//! Each advice is enough where it is followed, and none is given that is not.
 use weir_tune::{Options, Remedy, Session};
 
 fn session(text: &str) -> Session {
@@ -233,9 +233,9 @@ fn a_flavour_with_one_limit_gives_way_to_one_with_more() {
     let c = ONE_LIMIT.replace("\"fast\"\nclock", "\"c\"\nclock");
     assert!(session(&c).tune(&|_, _| ()).is_some());
     // Alone, the line that cannot share has the timer for itself.
-    let off = "rate = { expected = \"42Hz\", tolerated = \"142Hz\" }";
+    let band = "rate = { expected = \"42Hz\", tolerated = \"142Hz\" }";
     let alone = ONE_LIMIT.replace(
-        off,
+        band,
         "limit = { policy = \"off\" }\nrate = { worst = \"10Hz\" }",
     );
     let alone = session(&alone);

@@ -308,7 +308,7 @@ fn case() -> impl Strategy<Value = Case> {
     (kind, lines, 1_500..40_000_u64, 0.3..0.85_f64).prop_map(
         |((ground, channels), mut lines, deadline, share)| {
             if ground == Ground::Fast {
-                // It has no buckets, and two limits with timers of their own cannot be stated.
+                // A stated policy may need a timer of its own, which only one source can have.
                 lines.iter_mut().for_each(|line| line.policy = None);
             }
             Case {

@@ -207,7 +207,7 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
                 source(index)?
             )
         }
-        Remedy::OtherFlavour => format!("write flavour = \"{OTHER_FLAVOUR}\" in [cpu]"),
+        Remedy::OtherFlavour => format!("write flavour = \"{}\" in [cpu]", OTHER_FLAVOUR.name()),
         Remedy::InHardware(index) => {
             format!(
                 "limit {} in hardware, with the policy {}",
@@ -248,7 +248,8 @@ pub(super) fn not_reached(session: &Session) -> Option<String> {
     let why = if session.only_shared() {
         format!(
             "; the flavour limits one source, or some that share a timer, and \
-             flavour = \"{OTHER_FLAVOUR}\" limits more"
+             flavour = \"{}\" limits more",
+            OTHER_FLAVOUR.name()
         )
     } else {
         String::new()
