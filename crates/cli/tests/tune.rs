@@ -390,18 +390,28 @@ fn what_cannot_hold_together_is_told() {
 
 #[test]
 fn a_line_that_the_flavour_cannot_limit_beside_others_is_named() {
+    let why = "no timer can limit third: it stays as it is; the flavour limits one source, or some \
+               that share a timer, and flavour = \"c\" limits more";
+    let note = &format!("note: {why}");
     let fast = |rate: &str| {
         let text = NODE
             .replace("\"atmega128\"", "\"atmega128\"\nflavour = \"fast\"")
             .replace("\"INT2\"", "\"INT7\"")
             .replace("expected = \"754Hz\"", rate);
-        let printed = Case::new(&text).tune(&[]);
+        let case = Case::new(&text);
+        let printed = case.tune(&[]);
         is_narrow(&printed);
         let told = printed.out.split_whitespace().collect::<Vec<_>>();
+        let found = json(&case.tune(&["--json"]));
+        let key = if printed.code == Some(0) {
+            "not_reached"
+        } else {
+            "told"
+        };
+        let in_json = found[key].as_str().unwrap_or_default();
+        assert!(in_json.contains(why), "{found}");
         (printed.code, told.join(" "))
     };
-    let note = "note: no timer can limit third: it stays as it is; the flavour limits one source, \
-                or some that share a timer, and flavour = \"c\" limits more";
     let (code, told) = fast("expected = \"754Hz\", worst = \"1kHz\"");
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains(note), "{told}");

@@ -38,7 +38,6 @@ pub(super) struct Summary {
     /// Sources whose rate could be limited if a timer could reach their interrupt.
     pub out_of_reach: Vec<String>,
     /// Why these have no limit; none: there are none.
-    #[serde(skip)]
     pub not_reached: Option<String>,
     /// Timers of the file that no limit uses any more.
     pub idle_timers: Vec<String>,
