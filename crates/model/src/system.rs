@@ -65,6 +65,13 @@ impl System {
         promised.filter_map(|(index, flow)| Some((index, flow.rate?)))
     }
 
+    /// The sum of [`Self::promised_rates`], in hertz.
+    #[must_use]
+    pub fn promised_hertz(&self, source: usize) -> f64 {
+        let rates = self.promised_rates(source);
+        rates.map(|(_, rate)| rate.hertz()).sum()
+    }
+
     /// The requests per second that the limit of a source lets through in the long run, in hertz.
     /// None: it has no limit.
     #[must_use]

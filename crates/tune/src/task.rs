@@ -264,10 +264,7 @@ pub fn ways(limit: &Limit) -> Vec<Arrangement> {
 
 /// The requests per second, in hertz, that bring the packets of a source's flows with deadlines.
 fn promised(system: &System, source: usize) -> f64 {
-    let packets: f64 = system
-        .promised_rates(source)
-        .map(|(_, rate)| rate.hertz())
-        .sum();
+    let packets = system.promised_hertz(source);
     let taken = system
         .sources
         .get(source)

@@ -122,8 +122,7 @@ fn brought(session: &Session, conflict: &Conflict) -> Option<String> {
             && of.band.asked(1) > expected.map_or(0.0, Rate::hertz)
     });
     let of_flows = tuned.filter_map(|of| {
-        let packets = system.promised_rates(of.source);
-        let hertz: f64 = packets.map(|(_, packets)| packets.hertz()).sum();
+        let hertz = system.promised_hertz(of.source);
         let source = system.sources.get(of.source)?;
         (hertz > 0.0).then(|| {
             format!(
