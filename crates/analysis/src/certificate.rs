@@ -7,7 +7,7 @@
 
 use serde::{Serialize, Serializer};
 use weir_model as model;
-use weir_model::System;
+use weir_model::{FrameBuffers, System};
 
 use crate::analysis::{self, Analysis, BoundFailure};
 use crate::check::{self, Verdict};
@@ -104,6 +104,8 @@ struct Moderation {
     absolute: u64,
     packet: Option<u64>,
     count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tick: Option<u64>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -166,6 +168,8 @@ struct Flow<'a> {
     demux: u64,
     bottom_half: u64,
     queue: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    buffers: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<Budget>,
     deadline: Option<u64>,
@@ -283,6 +287,7 @@ fn source(source: &model::Source, clock_hz: u64) -> Source<'_> {
             absolute: moderation.absolute,
             packet: moderation.packet,
             count: moderation.count,
+            tick: moderation.tick,
         }),
         limit: limit(&source.limit),
         deadline: source.deadline,
@@ -335,6 +340,10 @@ fn flow<'a>(system: &System, flow: &'a model::Flow) -> Flow<'a> {
         demux: flow.demux.cycles,
         bottom_half: flow.bottom_half.cycles,
         queue: flow.queue,
+        buffers: (system.frame_buffers(flow)).map(|of| match of {
+            FrameBuffers::OfReceiver => "of_receiver",
+            FrameBuffers::OfUrgency => "of_urgency",
+        }),
         budget: (system.tick_budget(flow)).map(|of| Budget {
             frames: of.frames,
             tick: of.tick,

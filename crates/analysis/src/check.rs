@@ -7,6 +7,7 @@
 //! Times are in cycles of the processor, rates in hertz, shares of the processor from 0 to 1.
 mod assumptions;
 mod bound;
+mod buffers;
 mod flows;
 mod largest;
 mod longest;

@@ -122,13 +122,17 @@ impl Window {
 /// The least cycles between two requests of the line; none without bound.
 ///
 /// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then
-/// the first of its timers, or a full count of packets, or as many as the one before took.
+/// the first of its timers, or a full count of packets, or as many as the one before took. But where
+/// a tick ends the wait, two can come at one instant.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     let line = line_interarrival(source, clock_hz);
     let Some(moderation) = source.moderation else {
         return line;
     };
+    if moderation.tick.is_some() {
+        return None;
+    }
     let timers = moderation.packet.map_or(moderation.absolute, |packet| {
         packet.min(moderation.absolute)
     });
@@ -146,6 +150,39 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
         (Some(line), Some(moderated)) => Some(line.max(moderated)),
         (line, moderated) => line.or(moderated),
     }
+}
+
+/// The most requests in any window that reach the limit of `source`; none without bound.
+#[must_use]
+pub fn requests(source: &Source, clock_hz: u64) -> Option<Staircase> {
+    let delay = source.limit.delay();
+    let of_tick = source.moderation.and_then(|of| {
+        let tick = of.tick?.max(1);
+        // One begins a wait and one ends it. Waits are as long as they have to be, and no two end
+        // at the same tick.
+        let (base, period, jitter) = if of.absolute < tick {
+            (3, tick, tick)
+        } else {
+            (2, of.absolute, 0)
+        };
+        Some(Staircase {
+            base,
+            step: 2,
+            period,
+            jitter: delay.saturating_add(jitter),
+        })
+    });
+    of_tick.or_else(|| {
+        let apart = request_interarrival(source, clock_hz)?;
+        Some(Staircase::sporadic(apart, delay))
+    })
+}
+
+/// The packets that may wait in the device, where a tick ends the wait; none: none does, or nobody
+/// knows how many.
+pub(crate) fn kept_until_a_tick(source: &Source) -> Option<u64> {
+    source.moderation?.tick?;
+    source.queue
 }
 
 /// The number of interrupts of `source` that take so many packets, if enough packets wait.
@@ -239,9 +276,9 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
 
 /// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to
 /// interrupt. None without bound.
-fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) -> Option<Curve> {
-    let arrivals =
-        interarrival.map(|interarrival| Staircase::sporadic(interarrival, limit.delay()));
+fn serves(source: &Source, clock_hz: u64, body: Body, window: Window) -> Option<Curve> {
+    let limit = &source.limit;
+    let arrivals = requests(source, clock_hz);
     let burst = u64::from(limit.burst);
     // A limiter in hardware measures by its own clock what it delivers, so nothing comes early.
     let early = match limit.place {
@@ -275,7 +312,8 @@ fn serves(limit: &Limit, interarrival: Option<u64>, body: Body, window: Window) 
         None => curve,
     };
     let curve = masked(Curve::new(staircase));
-    let Some(arrivals) = arrivals else {
+    let Some(arrivals) = arrivals.filter(|_| request_interarrival(source, clock_hz).is_some())
+    else {
         return Some(curve);
     };
     if within_limit(limit, arrivals.period, window.latency) {
@@ -318,7 +356,7 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
     let interarrival = request_interarrival(source, clock_hz);
-    let Some(serves) = serves(limit, interarrival, body, window) else {
+    let Some(serves) = serves(source, clock_hz, body, window) else {
         return Tasks {
             serves: None,
             request: None,

@@ -464,6 +464,18 @@ impl<'a> Units<'a> {
         let clock = self.system.cpu.clock_hz;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
+        if let Some(kept) = limiter::kept_until_a_tick(source) {
+            // Those that wait when the window begins, and those that come in it.
+            let apart =
+                flow_interarrival(flow, clock).max(limiter::line_interarrival(source, clock));
+            return Some(match apart {
+                Some(period) => all.and(Staircase {
+                    base: kept.saturating_add(1),
+                    ..Staircase::sporadic(period, 0)
+                }),
+                None => all,
+            });
+        }
         let own = flow_interarrival(flow, clock)
             .zip(longest_wait(source, clock, latency))
             .filter(|_| !limiter::piles_up(source));

@@ -267,13 +267,16 @@ fn any_source() -> impl Strategy<Value = Source> {
         extreme(),
         proptest::option::of(extreme()),
         proptest::option::of(extreme()),
+        proptest::option::of(extreme()),
     );
-    let moderation =
-        proptest::option::of(moderation.prop_map(|(absolute, packet, count)| Moderation {
+    let moderation = proptest::option::of(moderation.prop_map(
+        |(absolute, packet, count, tick)| Moderation {
             absolute,
             packet,
             count,
-        }));
+            tick,
+        },
+    ));
     let numbers = (extreme(), extreme(), proptest::option::of(extreme()));
     let options = (
         proptest::option::of(rate()),

@@ -120,9 +120,10 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
         ));
     }
     let name_in_c = path.file_name().unwrap_or_default().to_string_lossy();
-    if arguments.rtos.is_some() && name_in_c.contains(['"', '\\', '\n', '\r']) {
+    let is_safe = |of: char| matches!(of, ' '..='~') && !matches!(of, '"' | '\\');
+    if arguments.rtos.is_some() && !name_in_c.chars().all(is_safe) {
         return Err(miette!(
-            help = "name a file without quotation marks, backslashes and ends of lines",
+            help = "name a file by letters and signs of ASCII, without quotation marks and backslashes",
             "C cannot include `{}`",
             path.display()
         ));

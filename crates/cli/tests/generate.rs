@@ -292,6 +292,7 @@ fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
         (&["--output", "-"][..], "a header and a C file beside it"),
         (&["--output", "limits.c"], "a file that ends with `.h`"),
         (&["--output", "a\"b.h"], "C cannot include"),
+        (&["--output", "é.h"], "C cannot include"),
     ] {
         let refused = generate(
             folder.path(),

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Serialize;
 use weir_core_sys::demux::{Demux, SocketKey};
-use weir_model::{Flow, FrameLane, Freertos, Protocol, Section, System};
+use weir_model::{Flow, FrameLane, Freertos, Protocol, Section, System, TaskModel};
 
 use crate::identifier::c_identifier;
 use crate::plan::PlannedSource;
@@ -40,6 +40,11 @@ pub struct RtosPlan<'a> {
     pub priorities: u32,
     /// `configTICK_RATE_HZ`.
     pub tick_hz: u64,
+    /// `configUSE_PREEMPTION`.
+    pub is_preemptive: bool,
+    /// Does the file state a time slice longer than a tick, which FreeRTOS's is? Then
+    /// `configUSE_TIME_SLICING` is 0.
+    pub has_long_slice: bool,
     /// Words of each worker's stack.
     pub stack_words: u32,
     /// `WEIR_CLASSES`, at least.
@@ -208,6 +213,9 @@ impl<'a> RtosPlanner<'a> {
             overhead_cycles: self.system.sources[number].limit.costs.request_served,
             priorities: freertos.priorities,
             tick_hz: freertos.tick_hz,
+            is_preemptive: self.system.cpu.tasks == TaskModel::Preemptive,
+            has_long_slice: (self.system.cpu.time_slice)
+                .is_some_and(|slice| slice > freertos.tick_cycles),
             stack_words: freertos.stack_bytes / WORD,
             core_classes: self.core_classes(classes.len()),
             slots: self.slots(&bindings),

@@ -144,6 +144,22 @@ fn checks(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
         format!("configTICK_RATE_HZ == {}", plan.tick_hz),
         "the system file has another `tick_rate` than configTICK_RATE_HZ".to_owned(),
     )?;
+    let (preemption, tasks) = if plan.is_preemptive {
+        (1, "preemptive")
+    } else {
+        (0, "cooperative")
+    };
+    check(
+        format!("configUSE_PREEMPTION == {preemption}"),
+        format!("the tasks of the system file are {tasks}: configUSE_PREEMPTION is {preemption}"),
+    )?;
+    if plan.has_long_slice {
+        check(
+            "configUSE_TIME_SLICING == 0".to_owned(),
+            "`time_slice` of the system file is longer than a tick: configUSE_TIME_SLICING is 0"
+                .to_owned(),
+        )?;
+    }
     if let Some(priority) = plan.card_priority {
         check(
             format!("{priority} >= configMAX_SYSCALL_INTERRUPT_PRIORITY"),

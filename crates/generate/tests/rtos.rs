@@ -71,6 +71,7 @@ fn a_receiver_is_followed_by_its_name_from_the_file_to_the_code() {
         "WEIR_PORT_command = 5000, /**< UDP 5000 */",
         "_Static_assert(configMAX_PRIORITIES == 25,",
         "_Static_assert(96 >= configMAX_SYSCALL_INTERRUPT_PRIORITY,",
+        "_Static_assert(configUSE_PREEMPTION == 1,",
         "#define weir_system_start(input, context)",
         "WEIR_CORTEX_M_LIMIT(ethernet, weir_dualtimer, 13, WEIR_VECTOR_IRQ13, .policy = WEIR_LIMIT_BUCKET,",
     ] {

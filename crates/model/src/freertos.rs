@@ -73,7 +73,27 @@ pub struct TickBudget {
     pub tick: u64,
 }
 
+/// Whose buffers a frame is in on FreeRTOS, until the stack or its receiver has done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameBuffers {
+    /// Those of its receiver, for all its flows together.
+    OfReceiver,
+    /// Any of its urgency: it is for nobody by its port.
+    OfUrgency,
+}
+
 impl System {
+    /// Whose buffers the packets of `flow` are in; none: they are in none of FreeRTOS's.
+    #[must_use]
+    pub fn frame_buffers(&self, flow: &Flow) -> Option<FrameBuffers> {
+        self.freertos.as_ref()?;
+        let is_frame = self.card() == Some(flow.source);
+        is_frame.then_some(match flow.selector.port {
+            Some(_) => FrameBuffers::OfReceiver,
+            None => FrameBuffers::OfUrgency,
+        })
+    }
+
     /// The budget that the frames of `flow` share with those of its receiver's other flows; none:
     /// as many as come are handed on. A frame is its receiver's by its port.
     #[must_use]

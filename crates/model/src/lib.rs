@@ -20,7 +20,7 @@ pub mod worst_rates;
 
 pub use compiler::{CompilerVersion, board_compilers};
 pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
-pub use freertos::{FRAME_UNITS, FrameBudget, FrameLane, Freertos, TickBudget};
+pub use freertos::{FRAME_UNITS, FrameBudget, FrameBuffers, FrameLane, Freertos, TickBudget};
 pub use linux::{
     Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, InterfaceThread, LONGEST_TICK,
     Linux, LinuxBoundError, LinuxContradiction, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,

@@ -473,4 +473,18 @@ pub struct Moderation {
     pub packet: Option<u64>,
     /// Packets after which the interrupt comes.
     pub count: Option<u64>,
+    /// Cycles of the tick that ends a wait, once it has been long enough; none: a timer does. Then
+    /// the packet that begins a wait has interrupted, too, and was left where it was
+    /// (ports/freertos, `gather`).
+    pub tick: Option<u64>,
+}
+
+impl Moderation {
+    /// Cycles after which the device asks for the interrupt at the latest. A tick may come late, by
+    /// less than a tick.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        let late = self.tick.map_or(0, |tick| tick.saturating_mul(2));
+        self.absolute.saturating_add(late)
+    }
 }

@@ -233,3 +233,20 @@ fn a_long_frame_is_as_many_units_as_in_the_port() {
     assert_eq!(taken("max_work = 24"), 2);
     assert_eq!(taken("max_work = 47"), 3);
 }
+
+#[test]
+fn a_file_is_for_one_operating_system() {
+    let of_both = section(&format!(
+        "priorities = 6\n{COMMON}\n«[linux]»\nmode = \"exact\""
+    ));
+    says(&of_both, "for FreeRTOS or for Linux", "a file of its own");
+    let source = "name = \"a\"\n";
+    let alone = node(COMMON, "");
+    assert_eq!(alone.matches(source).count(), 1, "{alone}");
+    let with_interface = alone.replace(source, &format!("{source}interface = «\"eth0\"»\n"));
+    says(
+        &with_interface,
+        "for FreeRTOS or for Linux",
+        "a file of its own",
+    );
+}

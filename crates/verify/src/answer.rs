@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
+use crate::buffers::room;
 use crate::format::{FlowClaim, Kind, System, Unit, Verdict};
 use crate::{Claims, Report, name};
 
@@ -218,7 +219,7 @@ impl Report {
             if let Err(what) = stated.bound.check(&shown) {
                 self.reject(place(), what);
             }
-            if (stated.queue, stated.queue_needed) != (flow.queue, claim.queue_needed) {
+            if (stated.queue, stated.queue_needed) != (room(system, flow), claim.queue_needed) {
                 self.reject(place(), "its queue is not the certificate's");
             }
         }

@@ -2,6 +2,7 @@
 //! The flows: from a packet's arrival to the end of its bottom half (docs/analysis.md, "Flows").
 
 use crate::Claims;
+use crate::buffers::{needed, room};
 use crate::format::{Flow, FlowClaim, Kind, Policy, System, Unit};
 use crate::units::{Units, never_held, rounds};
 
@@ -74,23 +75,32 @@ impl Derived {
                 let unless_counted = source
                     .queue
                     .map(|queue| of.count.map_or(queue, |count| queue.min(count - 1)));
-                let delays = rounds(source, unless_counted)
-                    .map(|windows| windows.saturating_mul(of.absolute));
-                (interrupt.zip(under_way))
-                    .zip(rounds(source, source.queue).zip(delays))
-                    .map(|((interrupt, under_way), (rounds, delays))| {
+                let windows = rounds(source, unless_counted);
+                // A tick ends a window: the next one, which may be late by less than another. The
+                // interrupt that began it took nothing.
+                let longest = of.tick.map_or(of.absolute, |tick| {
+                    tick.saturating_mul(2).saturating_add(of.absolute)
+                });
+                let begins = if of.tick.is_some() { windows } else { Some(0) };
+                let delays = windows.map(|windows| windows.saturating_mul(longest));
+                let runs = rounds(source, source.queue)
+                    .zip(begins)
+                    .map(|(rounds, begins)| rounds.saturating_add(begins));
+                (interrupt.zip(under_way)).zip(runs.zip(delays)).map(
+                    |((interrupt, under_way), (runs, delays))| {
                         interrupt
-                            .saturating_mul(rounds)
+                            .saturating_mul(runs)
                             .saturating_add(under_way)
                             .saturating_add(delays)
-                    })
+                    },
+                )
             }
         };
         Self {
             latency: taken
                 .zip(bottom_half)
                 .map(|(taken, bottom_half)| taken.saturating_add(bottom_half)),
-            queue_needed: bottom_half.and_then(|response| units.packets(index, response)),
+            queue_needed: needed(system, units, claims, index, flow),
         }
     }
 
@@ -112,13 +122,12 @@ fn enough(key: &str, claimed: Option<u64>, derived: Option<u64>) -> Result<(), S
 
 /// By what is claimed, does a flow keep its deadline and have room for its packets, and does the
 /// budget let them all through? One without deadline always does.
-pub(crate) fn holds(units: &Units, flow: &Flow, claim: &FlowClaim) -> bool {
+pub(crate) fn holds(system: &System, units: &Units, flow: &Flow, claim: &FlowClaim) -> bool {
     let Some(deadline) = flow.deadline else {
         return true;
     };
     let in_time = claim.latency.is_some_and(|latency| latency <= deadline);
-    let has_room = flow
-        .queue
+    let has_room = room(system, flow)
         .is_none_or(|room| claim.queue_needed.is_some_and(|needed| needed <= room));
     in_time && has_room && !units.exceeds_budget(flow)
 }

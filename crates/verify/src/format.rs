@@ -146,6 +146,8 @@ pub(crate) struct Moderation {
     pub(crate) absolute: u64,
     pub(crate) packet: Option<u64>,
     pub(crate) count: Option<u64>,
+    /// Null: a timer of the device ends a wait.
+    pub(crate) tick: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -241,8 +243,20 @@ pub(crate) struct Flow {
     pub(crate) demux: u64,
     pub(crate) bottom_half: u64,
     pub(crate) queue: Option<u64>,
+    /// Null: in none that others could be in.
+    pub(crate) buffers: Option<Buffers>,
     pub(crate) budget: Option<Budget>,
     pub(crate) deadline: Option<u64>,
+}
+
+/// Whose buffers a flow's packets are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Buffers {
+    /// Its receiver's, with those of the receiver's other flows.
+    OfReceiver,
+    /// Any of its receiver's urgency.
+    OfUrgency,
 }
 
 /// What the receiver of a flow gets of its flows with a budget, together.

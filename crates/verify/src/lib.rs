@@ -7,6 +7,7 @@
 //! of docs/analysis.md once. It shares no code with the analysis, so a mistake has to be made twice
 //! to go unnoticed.
 mod answer;
+mod buffers;
 mod curve;
 mod flows;
 mod format;
@@ -230,7 +231,7 @@ impl Report {
             if let Err(what) = derived.allows(claim) {
                 self.reject(format!("flow `{}`", flow.name), what);
             }
-            all = all && flows::holds(units, flow, claim);
+            all = all && flows::holds(&certificate.system, units, flow, claim);
         }
         all
     }

@@ -43,6 +43,10 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     let Some(moderation) = source.moderation else {
         return line;
     };
+    if moderation.tick.is_some() {
+        // The one that ends a wait, and the one that begins the next.
+        return None;
+    }
     let timers = moderation
         .packet
         .unwrap_or(u64::MAX)
@@ -58,6 +62,12 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     };
     // None is less than any number.
     line.max(moderated)
+}
+
+/// The absolute delay and the tick, where a tick ends the waits of `source`.
+fn ticked(source: &Source) -> Option<(u64, u64)> {
+    let of = source.moderation?;
+    Some((of.absolute, of.tick?))
 }
 
 /// σ: two interrupts can begin so much closer together than the instants at which the limiter reads
@@ -125,6 +135,16 @@ fn served(
         Some(most) => Ok(curve.and(Curve::stairs(most, 0, 1, 0)?)),
         None => Ok(curve),
     };
+    if let (Policy::Off, Some((absolute, tick))) = (limit.policy, ticked(source)) {
+        // Two of each wait. Between two ends lie as many cycles as a wait has, or ticks.
+        let late = u128::from(tick);
+        let two = if absolute >= tick {
+            Curve::stairs(2, 2, absolute, delay)?
+        } else {
+            Curve::stairs(3, 2, tick, delay + late)?
+        };
+        return Ok(Some(masked(two)?));
+    }
     if within_limit(source, costs, window.latency) {
         return interarrival
             .map(|interarrival| masked(Curve::stairs(1, 1, interarrival, delay)?))

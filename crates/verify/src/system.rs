@@ -42,6 +42,7 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
             positive(&place, "moderation.absolute", Some(of.absolute))?;
             positive(&place, "moderation.packet", of.packet)?;
             positive(&place, "moderation.count", of.count)?;
+            positive(&place, "moderation.tick", of.tick)?;
         }
         validate_limit(&format!("{place}.limit"), source, system)?;
     }

@@ -385,6 +385,14 @@ impl<'a> Units<'a> {
             return Ok(None);
         };
         let all = served.times(source.max_work.unwrap_or(1));
+        if let (Some(_), Some(waiting)) = (source.moderation.and_then(|of| of.tick), source.queue) {
+            // No more are taken than have waited and come. None is less than any number.
+            let Some(apart) = source.interarrival.max(flow.interarrival) else {
+                return Ok(Some(all));
+            };
+            let all_that_are = Curve::stairs(waiting.saturating_add(1), 1, apart, 0)?;
+            return Ok(Some(all.and(all_that_are)));
+        }
         // A moderated device that may hold more than one interrupt takes keeps packets for longer
         // than the delay.
         let in_time = source.moderation.is_none() || rounds(source, source.queue) == Some(1);

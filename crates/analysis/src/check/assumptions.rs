@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a guarantee rests on (docs/analysis.md, "What it rests on"), for one system.
 use serde::{Serialize, Serializer};
-use weir_model::{Cost, Origin, Place, Policy, Source, System};
+use weir_model::{Cost, Flow, FrameBuffers, Origin, Place, Policy, Source, System};
 
 use super::keeps_deadlines;
 
@@ -37,6 +37,11 @@ pub struct Assumptions {
     pub tasks: usize,
     /// Receivers whose budgets begin anew at FreeRTOS's ticks, each less than a tick late.
     pub budgets: Vec<String>,
+    /// Cards whose frames wait for others until one of FreeRTOS's ticks, each less than a tick
+    /// late.
+    pub gathering: Vec<String>,
+    /// Receivers on FreeRTOS with a period: each job takes all frames that wait.
+    pub emptying: Vec<String>,
     /// Rows that stand for threads of a Linux kernel, one receive queue for each source.
     pub kernel_threads: Vec<String>,
     /// A timer of Linux ends caps, for which the kernel needs HRTICK_DL in debugfs.
@@ -125,6 +130,11 @@ pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
             .filter_map(|of| system.receivers.get(of.receiver))
             .map(|of| of.name.clone())
             .collect(),
+        gathering: (system.sources.iter())
+            .filter(|of| of.moderation.is_some_and(|of| of.tick.is_some()))
+            .map(|of| of.name.clone())
+            .collect(),
+        emptying: emptying(system),
         kernel_threads: system
             .linux
             .threads
@@ -214,4 +224,16 @@ fn rates(system: &System) -> (Vec<String>, Vec<String>) {
         .map(|flow| flow.name.clone())
         .collect();
     (sources, flows)
+}
+
+/// The receivers with a period that have frames in FreeRTOS's buffers.
+fn emptying(system: &System) -> Vec<String> {
+    let of_receiver = |flow: &&Flow| system.frame_buffers(flow) == Some(FrameBuffers::OfReceiver);
+    let frames = system.flows.iter().filter(of_receiver);
+    let with_frames: Vec<usize> = frames.map(|flow| flow.receiver).collect();
+    (0..)
+        .zip(&system.receivers)
+        .filter(|(index, of)| of.period.is_some() && with_frames.contains(index))
+        .map(|(_, of)| of.name.clone())
+        .collect()
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use weir_model::{Policy, Source, System};
 
 use super::bound::{Bound, BoundState, Cause};
+use super::buffers::Buffers;
 use crate::analysis::{Analysis, BoundFailure};
 use crate::limiter::interrupts_for;
 use crate::units::{Part, Units};
@@ -35,9 +36,10 @@ pub struct FlowRow {
     /// The sum, held against the deadline.
     #[serde(flatten)]
     pub bound: Bound,
-    /// Packets that may wait for the bottom half at once; none without bound.
+    /// Packets that may wait for the bottom half at once; none without bound. On FreeRTOS it is
+    /// those that may be in the receiver's buffers, of all its flows, until it has taken them.
     pub queue_needed: Option<u64>,
-    /// The room for packets that wait; none if the file does not say.
+    /// The room for them; none if the file does not say.
     pub queue: Option<u64>,
     /// The receiver's packets that may come between two ticks, the second being late; none without
     /// bound or budget.
@@ -76,6 +78,11 @@ impl FlowRow {
 type Response<'a> = Result<u64, &'a BoundFailure>;
 
 pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<FlowRow> {
+    let buffers = Buffers {
+        system,
+        units,
+        analysis,
+    };
     let response = |part: Part| -> Option<Response> {
         analysis
             .row(part)
@@ -147,10 +154,8 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
                 bottom_half_cycles: bottom_half.ok(),
                 deadline_cycles: flow.deadline,
                 bound,
-                queue_needed: bottom_half
-                    .ok()
-                    .and_then(|response| Some(units.packets(index)?.events(response))),
-                queue: flow.queue,
+                queue_needed: buffers.needed(index),
+                queue: buffers.room(flow),
                 budget_needed: units.packets_between_ticks(flow),
                 budget: system.tick_budget(flow).map(|of| of.frames),
             })
@@ -163,8 +168,8 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
 struct Waits {
     /// Cycles for which the device waits for more packets.
     moderation: u64,
-    /// The number of interrupts that take packets from then on, up to the packet's own. Each may
-    /// have to wait for the limit.
+    /// The number of interrupts from then on, up to the one that takes the packet. Each may have to
+    /// wait for the limit.
     interrupts: u64,
     /// Does the device ask for these interrupts only after one has ended that may run when the
     /// packet comes?
@@ -194,11 +199,12 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
             let too_few = moderation
                 .count
                 .map_or(queue, |count| queue.min(count.saturating_sub(1)));
+            let windows = interrupts_for(source, too_few);
+            // On FreeRTOS an interrupt begins each, and takes nothing.
+            let beginning = moderation.tick.map_or(0, |_| windows);
             Waits {
-                moderation: moderation
-                    .absolute
-                    .saturating_mul(interrupts_for(source, too_few)),
-                interrupts,
+                moderation: moderation.longest().saturating_mul(windows),
+                interrupts: interrupts.saturating_add(beginning),
                 after_another: true,
             }
         }

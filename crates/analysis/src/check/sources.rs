@@ -4,7 +4,7 @@ use serde::Serialize;
 use weir_model::{Expiry, Place, Policy, System};
 
 use crate::analysis::Analysis;
-use crate::limiter::request_interarrival;
+use crate::limiter::requests;
 use crate::sensitivity::{self, headroom};
 use crate::units::{Part, body};
 
@@ -96,9 +96,10 @@ fn source(system: &System, found: &sensitivity::Headroom) -> Option<SourceRow> {
         tolerated_hz: hertz(source.rates.tolerated),
         worst_hz,
         worst_name: source.rates.worst_name,
-        unlimited_utilisation: request_interarrival(source, system.cpu.clock_hz).map(|apart| {
+        unlimited_utilisation: requests(source, system.cpu.clock_hz).map(|requests| {
             let request = system.cpu.unlimited.request_served;
-            request.saturating_add(body(system, found.source).cycles) as f64 / apart as f64
+            let cost = request.saturating_add(body(system, found.source).cycles);
+            cost as f64 * requests.step as f64 / requests.period as f64
         }),
         headroom: Headroom {
             factor: found.factor,

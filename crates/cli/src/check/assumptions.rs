@@ -43,6 +43,18 @@ pub(super) fn text(report: &CheckReport, clock: CycleClock) -> String {
             list(&of.budgets)
         ));
     }
+    if !of.gathering.is_empty() {
+        lines.push(format!(
+            "FreeRTOS's ticks are less than a tick late: they end the waits of frames of {}",
+            list(&of.gathering)
+        ));
+    }
+    if !of.emptying.is_empty() {
+        lines.push(format!(
+            "each job takes all frames that wait, of {}",
+            list(&of.emptying)
+        ));
+    }
     if !of.kernel_threads.is_empty() {
         lines.push(format!(
             "Linux: {} take packets for one receive queue of each source, at most 64 in a poll; what else the kernel does is not in the file",

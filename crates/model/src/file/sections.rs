@@ -82,7 +82,7 @@ section! {
         optional tasks: TaskModel, default "\"preemptive\"", example "\"cooperative\"";
         /// The execution after which tasks of the same urgency take turns (round robin). A
         /// preempted task keeps its turn and the rest of its slice.
-        optional time_slice: ExactTime, default "none: each runs to its end, first come, first served", example "\"10ms\"";
+        optional time_slice: ExactTime, default "none: each runs to its end, first come, first served; with `[freertos]` a tick", example "\"10ms\"";
         /// The longest time for which code outside of interrupts keeps them all off.
         optional critical_section: StatedCost, default "\"0 cycles\"", example "\"60 cycles\"";
         /// What switching to a task and back costs, per release and per time slice.
@@ -421,7 +421,8 @@ section! {
     /// Moderation by the device. Times are the device's, rounded down to whole cycles.
     Moderation "[source.moderation]" {
         /// The longest wait of a packet for its interrupt, whatever comes after it. Without it, a
-        /// packet timer can starve, and a count may never be reached.
+        /// packet timer can starve, and a count may never be reached. With `[freertos]` the next
+        /// tick ends the wait.
         required absolute: ExactTime, default "", example "\"1ms\"";
         /// The time without a packet after which the interrupt comes.
         optional packet: ExactTime, default "none", example "\"50us\"";

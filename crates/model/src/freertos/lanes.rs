@@ -2,18 +2,30 @@
 //! The work for frames without a receiver, as work of the analysis.
 
 use super::FrameLane;
-use crate::system::{Cost, Flow, Receiver, Selector, System};
+use crate::system::{Cost, Flow, Receiver, Selector, System, TaskModel};
 
 impl System {
-    /// The system with a receiver and a flow for each lane of `[freertos]` whose frames have a
-    /// cost, behind those of the file. Any frame of the card may be for it. Without `[freertos]` it
-    /// is the system itself.
+    /// The system with what its FreeRTOS does. Each lane of `[freertos]` whose frames have a cost
+    /// is a receiver and a flow, behind those of the file: any frame of the card may be for it. A
+    /// tick ends the card's moderation, and the time slices of tasks. Without `[freertos]` it is
+    /// the system itself.
     #[must_use]
     pub fn with_frame_lanes(self) -> Self {
         let mut system = self;
-        let (Some(card), Some(freertos)) = (system.card(), &system.freertos) else {
+        let Some(freertos) = &system.freertos else {
             return system;
         };
+        if system.cpu.tasks == TaskModel::Preemptive {
+            let slice = &mut system.cpu.time_slice;
+            *slice = slice.or(Some(freertos.tick_cycles));
+        }
+        let Some(card) = system.card() else {
+            return system;
+        };
+        let source = system.sources.get_mut(card);
+        if let Some(moderation) = source.and_then(|source| source.moderation.as_mut()) {
+            moderation.tick = Some(freertos.tick_cycles);
+        }
         for (key, lane) in freertos.lanes() {
             if lane.bottom_half.cycles > 0 {
                 let name = format!("{key} lane");

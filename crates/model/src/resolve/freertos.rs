@@ -30,6 +30,7 @@ pub(crate) fn resolve(
         return budgets_without(root, problems).then_some(None);
     }
     let of = root.freertos.get()?;
+    let is_alone = is_alone(root, problems);
     let tick = tick(&of.tick_rate, problems);
     let stack = stack(&of.stack, problems);
     let priorities = of.priorities.get().map(|&Whole(most)| most);
@@ -47,7 +48,27 @@ pub(crate) fn resolve(
         fragments: fragments?,
         budgets: budgets?,
     }))
-    .filter(|_| fit)
+    .filter(|_| fit && is_alone)
+}
+
+/// Is FreeRTOS the only operating system of the file? Reports what is for Linux.
+fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
+    let interfaces = root.source.elements().iter().map(|of| &of.interface);
+    let mut of_linux: Vec<_> = interfaces
+        .filter(|key| key.is_stated())
+        .map(|key| key.at)
+        .collect();
+    if root.linux.is_stated() {
+        of_linux.push(root.linux.at);
+    }
+    for at in &of_linux {
+        problems.add(
+            Problem::new("a file is for FreeRTOS or for Linux", *at, "for Linux")
+                .and_at(root.freertos.at, "for FreeRTOS")
+                .help("leave one of them out: each system has a file of its own"),
+        );
+    }
+    of_linux.is_empty()
 }
 
 /// Who has a deadline, and its urgency.

@@ -457,5 +457,6 @@ fn moderation(
         absolute,
         packet,
         count: moderation.count.optional()?.map(|count| count.0),
+        tick: None,
     }))
 }

@@ -146,6 +146,8 @@ fn every_key_has_to_be_there_and_no_other() {
                 "latency",
                 "queue_needed",
                 "budget",
+                "buffers",
+                "tick",
             ];
             assert!(
                 !optional || may_be_null.contains(&key.as_str()),

@@ -88,8 +88,8 @@ pub fn system(of: &Value) -> System {
             source: index(flow, "source"),
             receiver: index(flow, "receiver"),
             selector: Selector {
-                // Only packets with a port have a budget.
-                port: (!flow["budget"].is_null()).then_some(7),
+                // Only packets with a port have a budget, or are in their receiver's buffers.
+                port: (!flow["budget"].is_null() || flow["buffers"] == "of_receiver").then_some(7),
                 ..Selector::default()
             },
             rate: interarrival(flow),
@@ -104,12 +104,13 @@ pub fn system(of: &Value) -> System {
     }
 }
 
-/// The budgets, of which a valid certificate has one for a receiver, all for the same ticks.
+/// FreeRTOS, where packets are in its buffers or have a budget; and the budgets, of which a valid certificate has one for a receiver, all for the same ticks.
 fn freertos(of: &Value) -> Option<Freertos> {
-    let mut tick = None;
+    let (mut tick, mut has_buffers) = (None, false);
     let mut budgets: Vec<FrameBudget> = Vec::new();
     for flow in of["flows"].as_array().unwrap() {
         let budget = &flow["budget"];
+        has_buffers |= !flow["buffers"].is_null();
         if !budget.is_null() {
             tick = Some(number(budget, "tick"));
             budgets.push(FrameBudget {
@@ -118,6 +119,8 @@ fn freertos(of: &Value) -> Option<Freertos> {
             });
         }
     }
+    // Without a budget the tick does not matter.
+    let tick = tick.or_else(|| has_buffers.then_some(1));
     Some(with_budgets(tick?, budgets))
 }
 
@@ -142,6 +145,7 @@ fn source(source: &Value) -> Source {
             absolute: number(moderation, "absolute"),
             packet: moderation["packet"].as_u64(),
             count: moderation["count"].as_u64(),
+            tick: moderation["tick"].as_u64(),
         }),
         queue: source["queue"].as_u64(),
     }

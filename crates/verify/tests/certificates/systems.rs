@@ -98,13 +98,18 @@ fn limit() -> impl Strategy<Value = Limit> {
 }
 
 fn source() -> impl Strategy<Value = Source> {
-    let moderation = (1..200_u64, sometimes(1..60_u64), sometimes(1..5_u64)).prop_map(
-        |(absolute, packet, count)| Moderation {
+    let moderation = (
+        1..200_u64,
+        sometimes(1..60_u64),
+        sometimes(1..5_u64),
+        sometimes(1..200_u64),
+    )
+        .prop_map(|(absolute, packet, count, tick)| Moderation {
             absolute,
             packet,
             count,
-        },
-    );
+            tick,
+        });
     (
         0..4_u32,
         (1..20_u64, 0..5_u64, sometimes(1..4_u64)),

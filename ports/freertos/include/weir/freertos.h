@@ -93,7 +93,7 @@ _Static_assert(WEIR_FREERTOS_POINTER < configNUM_THREAD_LOCAL_STORAGE_POINTERS,
 /** What becomes of a frame that is not given to the stack. */
 typedef enum {
     WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
-    WEIR_FREERTOS_MALFORMED = 1,   /**< it is cut off or too long, or its headers contradict themselves */
+    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are cut off or contradict themselves, or it is too long */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class, or of its receiver's quota, are in use */
     WEIR_FREERTOS_OVER_BUDGET = 3, /**< as many as its receiver may have came before */
     WEIR_FREERTOS_TOO_DEEP =
