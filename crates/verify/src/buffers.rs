@@ -39,8 +39,11 @@ pub(crate) fn room(system: &System, flow: &Flow) -> Option<u64> {
     let Some(others) = others(system, flow) else {
         return flow.queue;
     };
-    let queues = others.of_receiver.iter().map(|(_, of)| of.queue);
-    queues.fold(Some(0), |sum, queue| Some(sum?.saturating_add(queue?)))
+    let mut sum: u64 = 0;
+    for (_, of) in others.of_receiver {
+        sum = sum.saturating_add(of.queue?);
+    }
+    Some(sum)
 }
 
 /// The packets that may be there at once, by the rows; none: no bound.
