@@ -122,8 +122,8 @@ impl Window {
 /// The least cycles between two requests of the line; none without bound.
 ///
 /// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then
-/// the first of its timers, or a full count of packets, or as many as the one before took. But where
-/// a tick ends the wait, two can come at one instant.
+/// the first of its timers, or a full count of packets, or as many as the one before took. But
+/// where a tick ends the wait, two can come at one instant.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     let line = line_interarrival(source, clock_hz);

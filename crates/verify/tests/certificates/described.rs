@@ -104,7 +104,8 @@ pub fn system(of: &Value) -> System {
     }
 }
 
-/// FreeRTOS, where packets are in its buffers or have a budget; and the budgets, of which a valid certificate has one for a receiver, all for the same ticks.
+/// FreeRTOS, where packets are in its buffers or have a budget. A valid certificate has one budget
+/// for a receiver, all for the same ticks.
 fn freertos(of: &Value) -> Option<Freertos> {
     let (mut tick, mut has_buffers) = (None, false);
     let mut budgets: Vec<FrameBudget> = Vec::new();
