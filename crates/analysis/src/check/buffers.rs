@@ -21,23 +21,15 @@ impl Buffers<'_> {
         if self.system.frame_buffers(flow) != Some(FrameBuffers::OfReceiver) {
             return self.packets(index, self.response(Part::BottomHalf(index))?);
         }
-        let of_receiver = self.flows().try_fold(0, |sum: u64, (other, of)| {
-            let packets = if self.shares(flow, of) {
-                self.packets(other, self.kept(other, of)?)?
-            } else {
-                0
-            };
-            Some(sum.saturating_add(packets))
-        })?;
-        let of_lanes = self.flows().try_fold(0, |sum: u64, (other, of)| {
-            let beyond = if self.is_lane_beside(flow, of) {
-                self.needed(other)?.saturating_sub(of.queue.unwrap_or(0))
-            } else {
-                0
-            };
-            Some(sum.saturating_add(beyond))
-        })?;
-        Some(of_receiver.saturating_add(of_lanes))
+        let mut sum: u64 = 0;
+        for (other, of) in self.flows().filter(|(_, of)| self.shares(flow, of)) {
+            sum = sum.saturating_add(self.packets(other, self.kept(other, of)?)?);
+        }
+        for (other, of) in (self.flows()).filter(|(_, of)| self.is_lane_beside(flow, of)) {
+            let beyond = self.needed(other)?.saturating_sub(of.queue.unwrap_or(0));
+            sum = sum.saturating_add(beyond);
+        }
+        Some(sum)
     }
 
     /// The room in the queue of `flow`; none if the file does not say.
@@ -45,9 +37,11 @@ impl Buffers<'_> {
         if self.system.frame_buffers(flow) != Some(FrameBuffers::OfReceiver) {
             return flow.queue;
         }
-        let same = self.flows().filter(|(_, of)| self.shares(flow, of));
-        same.map(|(_, of)| of.queue)
-            .try_fold(0, |sum: u64, queue| Some(sum.saturating_add(queue?)))
+        let mut sum: u64 = 0;
+        for (_, of) in self.flows().filter(|(_, of)| self.shares(flow, of)) {
+            sum = sum.saturating_add(of.queue?);
+        }
+        Some(sum)
     }
 
     fn flows(&self) -> impl Iterator<Item = (usize, &Flow)> {
