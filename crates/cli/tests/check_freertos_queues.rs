@@ -142,10 +142,36 @@ fn a_frame_keeps_its_buffer_until_the_receiver_has_taken_it() {
     is_certified(&poll("queue = 2\n"));
     assert_eq!(check(poll("queue = 110\n"), &[]).code, Some(0));
 
+    // Its job waits for what is more urgent, also where it states no work.
+    let idle = poll("queue = 2\n").replace("wcet = \"1ms\"", "");
+    assert!(self::needed(&idle).0 >= 101, "{idle}");
     // Or for each frame, with 4 ms of work.
     let worker = with(&[("urgency = 20\n", "urgency = 20\nwcet = \"4ms\"\n")]);
     assert_eq!(check(&worker, &[]).code, Some(1));
     is_certified(&worker);
+}
+
+/// A worker runs for each frame, below what is more urgent, and waits for the stack's lock.
+#[test]
+fn a_worker_without_a_stated_cost_waits_all_the_same() {
+    let free = with(&[("bottom_half = \"1000 cycles\"\n", "")]);
+    let latency = |text: &str| {
+        let (of, _) = json(text);
+        one(&of["flows"], "name", "command")["response_cycles"]
+            .as_u64()
+            .unwrap()
+    };
+    assert!(latency(&free) > 5 * 125_000, "{}", latency(&free));
+    let lane = with(&[(
+        "common = { urgency = 2, queue = 8 }",
+        "common = { urgency = 20, queue = 1, bottom_half = \"0 cycles\" }",
+    )]);
+    assert_eq!(check(&lane, &[]).code, Some(1));
+    let locked = with(&[("urgency = 20\n", "urgency = 20\nblocking = \"3ms\"\n")]);
+    assert!(latency(&locked) >= latency(&with(&[])) + 3 * 125_000);
+    for text in [free, lane, locked] {
+        is_certified(&text);
+    }
 }
 
 #[test]

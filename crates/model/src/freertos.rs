@@ -46,8 +46,8 @@ pub struct FrameLane {
     pub urgency: u8,
     /// How many can be in the system at once, at least 1.
     pub queue: u16,
-    /// What handing one of them to the stack costs. Without cycles the file states nothing, and all
-    /// deadlines are more urgent than the lane.
+    /// What handing one of them to the stack costs. Where the file states nothing, all deadlines
+    /// are more urgent than the lane.
     pub bottom_half: Cost,
 }
 

@@ -250,3 +250,23 @@ fn a_file_is_for_one_operating_system() {
         "a file of its own",
     );
 }
+
+#[test]
+fn what_takes_frames_says_when() {
+    let sporadic = "wcet = \"1ms\"\ninterarrival = «\"10ms\"»";
+    says(
+        &node(COMMON, sporadic),
+        "`log` takes its frames when a job comes",
+        "write `period`",
+    );
+    let fragments = |urgency: &str| {
+        let lane = format!("fragments = {{ urgency = {urgency}, queue = 8 }}");
+        node(&format!("{COMMON}\n{lane}"), "")
+    };
+    says(
+        &fragments("«5»"),
+        "those of `log` are the same",
+        "that no receiver of frames has",
+    );
+    parsed(&fragments("4"));
+}

@@ -2,7 +2,7 @@
 //! The work that keeps a unit waiting: more urgent work, and less urgent work that has begun
 //! (docs/analysis.md, "Units and ranks").
 
-use weir_model::{Policy, Source, Timing};
+use weir_model::{Policy, Source, System, Timing};
 
 use super::{Part, TaskViews, Unit, Units, level_of_timer, place_of_receiver};
 use crate::limiter::{Interrupt, Tasks};
@@ -245,7 +245,10 @@ impl Units<'_> {
                 by_units.saturating_add(by_sections).saturating_add(between)
             }
             Part::Task(_) | Part::BottomHalf(_) | Part::Delivered(_) => {
-                let worker = unit.part.worker(system);
+                let worker = unit
+                    .part
+                    .worker(system)
+                    .or_else(|| locked(system, unit.part));
                 let waits = worker.and_then(|index| system.receivers.get(index));
                 longest.saturating_add(waits.map_or(0, |receiver| receiver.blocking.cycles))
             }
@@ -266,4 +269,14 @@ impl Units<'_> {
         };
         self.system.sources.get(index).is_some_and(is_lazy) && !self.is_counted_on(index)
     }
+}
+
+/// The receiver whose `blocking` a bottom half has, too: on FreeRTOS its worker takes the stack's
+/// lock.
+fn locked(system: &System, part: Part) -> Option<usize> {
+    let Part::BottomHalf(index) = part else {
+        return None;
+    };
+    let flow = system.flows.get(index)?;
+    system.frame_buffers(flow).map(|_| flow.receiver)
 }

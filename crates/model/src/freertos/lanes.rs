@@ -2,13 +2,14 @@
 //! The work for frames without a receiver, as work of the analysis.
 
 use super::FrameLane;
-use crate::system::{Cost, Flow, Receiver, Selector, System, TaskModel};
+use crate::system::{Cost, Flow, Origin, Receiver, Selector, System, TaskModel};
 
 impl System {
     /// The system with what its FreeRTOS does. Each lane of `[freertos]` whose frames have a cost
     /// is a receiver and a flow, behind those of the file: any frame of the card may be for it. A
-    /// tick ends the card's moderation, and the time slices of tasks. Without `[freertos]` it is
-    /// the system itself.
+    /// tick ends the card's moderation, and the time slices of tasks. Workers, and receivers of
+    /// frames, take a cycle at least: they run, and wait for what is more urgent. Without
+    /// `[freertos]` it is the system itself.
     #[must_use]
     pub fn with_frame_lanes(self) -> Self {
         let mut system = self;
@@ -26,12 +27,20 @@ impl System {
         if let Some(moderation) = source.and_then(|source| source.moderation.as_mut()) {
             moderation.tick = Some(freertos.tick_cycles);
         }
+        for flow in &mut system.flows {
+            if flow.source == card && flow.selector.port.is_some() {
+                runs(&mut flow.bottom_half);
+                let receiver = system.receivers.get_mut(flow.receiver);
+                receiver.into_iter().for_each(|of| runs(&mut of.wcet));
+            }
+        }
         for (key, lane) in freertos.lanes() {
-            if lane.bottom_half.cycles > 0 {
+            if lane.bottom_half.origin != Origin::Default {
                 let name = format!("{key} lane");
                 let of_lane = flow(&name, lane, card, system.receivers.len());
+                let of_worker = receiver(&name, lane, &system.receivers);
                 system.flows.push(of_lane);
-                system.receivers.push(receiver(&name, lane));
+                system.receivers.push(of_worker);
             }
         }
         system
@@ -48,7 +57,14 @@ impl System {
     }
 }
 
-fn receiver(name: &str, lane: FrameLane) -> Receiver {
+fn runs(cost: &mut Cost) {
+    cost.cycles = cost.cycles.max(1);
+}
+
+/// The worker of a lane. It waits for the stack's lock as long as receivers of its urgency do.
+fn receiver(name: &str, lane: FrameLane, receivers: &[Receiver]) -> Receiver {
+    let same = receivers.iter().filter(|of| of.urgency == lane.urgency);
+    let blocking = same.map(|of| of.blocking).max_by_key(|of| of.cycles);
     Receiver {
         name: name.to_owned(),
         urgency: lane.urgency,
@@ -56,7 +72,7 @@ fn receiver(name: &str, lane: FrameLane) -> Receiver {
         jitter: 0,
         deadline: None,
         wcet: Cost::NONE,
-        blocking: Cost::NONE,
+        blocking: blocking.unwrap_or(Cost::NONE),
         critical_section: Cost::NONE,
         backlog: None,
         port: None,
@@ -72,7 +88,10 @@ fn flow(name: &str, lane: FrameLane, source: usize, receiver: usize) -> Flow {
         rate: None,
         top_half: Cost::NONE,
         demux: Cost::NONE,
-        bottom_half: lane.bottom_half,
+        bottom_half: Cost {
+            cycles: lane.bottom_half.cycles.max(1),
+            ..lane.bottom_half
+        },
         queue: Some(u64::from(lane.queue)),
         deadline: None,
     }

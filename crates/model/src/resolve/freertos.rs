@@ -5,7 +5,7 @@ use miette::SourceSpan;
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::ExactRate;
 use crate::file::freertos as raw;
-use crate::file::leaf::{UrgencyNumber, Whole};
+use crate::file::leaf::{Name, UrgencyNumber, Whole};
 use crate::file::sections::Root;
 use crate::file::value::KeyValue;
 use crate::freertos::{FrameBudget, FrameLane, Freertos};
@@ -30,7 +30,7 @@ pub(crate) fn resolve(
         return budgets_without(root, problems).then_some(None);
     }
     let of = root.freertos.get()?;
-    let is_alone = is_alone(root, problems);
+    let is_alone = is_alone(root, problems) & takes_frames(root, &of.fragments, problems);
     let tick = tick(&of.tick_rate, problems);
     let stack = stack(&of.stack, problems);
     let priorities = of.priorities.get().map(|&Whole(most)| most);
@@ -69,6 +69,59 @@ fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
         );
     }
     of_linux.is_empty()
+}
+
+/// Can the receivers of frames be told when they take them, and has none the urgency of fragments,
+/// which stay in their buffers until the others come? Reports those for which it is not so.
+fn takes_frames(
+    root: &Root,
+    fragments: &KeyValue<raw::FrameLane>,
+    problems: &mut Problems<'_>,
+) -> bool {
+    let with_port = root.flow.elements().iter().filter(|flow| {
+        let selector = flow.selector.get();
+        selector.is_some_and(|of| of.port.is_stated())
+    });
+    let names: Vec<&Name> = with_port.filter_map(|flow| flow.receiver.get()).collect();
+    let lane = fragments.get().map(|of| &of.urgency);
+    let mut fit = true;
+    for receiver in root.receiver.elements() {
+        let Some(name) = receiver.name.get().filter(|name| names.contains(name)) else {
+            continue;
+        };
+        if receiver.interarrival.is_stated() {
+            fit = false;
+            problems.report(
+                format!(
+                    "`{}` takes its frames when a job comes, and `interarrival` does not say how long that can be",
+                    name.0
+                ),
+                receiver.interarrival.at,
+                "the least time",
+                "write `period`, or leave it out if each frame releases a job",
+            );
+        }
+        let same = lane.filter(|lane| {
+            let urgency = receiver.urgency.get().map(|of| of.0);
+            urgency.is_some() && lane.get().map(|of| of.0) == urgency
+        });
+        if let Some(lane) = same {
+            fit = false;
+            problems.add(
+                Problem::new(
+                    format!(
+                        "fragments stay in their buffers until the others come, and those of `{}` are the same",
+                        name.0
+                    ),
+                    lane.at,
+                    "the urgency of fragments",
+                )
+                .and_at(receiver.urgency.at, "has the same")
+                .help("write an urgency that no receiver of frames has"),
+            );
+        }
+    }
+    fit
 }
 
 /// Who has a deadline, and its urgency.

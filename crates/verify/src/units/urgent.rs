@@ -84,12 +84,13 @@ impl Units<'_> {
                 let receiver = self.system.receivers.get(index);
                 receiver.map_or(0, |receiver| receiver.blocking)
             }
-            Unit(Kind::Delivered, index) => {
+            Unit(kind @ (Kind::Delivered | Kind::BottomHalf), index) => {
+                // A worker of FreeRTOS waits for the lock of its stack.
                 let flow = self.system.flows.get(index);
+                let flow = flow.filter(|of| kind == Kind::Delivered || of.buffers.is_some());
                 let receiver = flow.and_then(|flow| self.system.receivers.get(flow.receiver));
                 receiver.map_or(0, |receiver| receiver.blocking)
             }
-            Unit(Kind::BottomHalf, _) => 0,
         };
         longest.saturating_add(more)
     }
