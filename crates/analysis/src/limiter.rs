@@ -178,8 +178,8 @@ pub fn requests(source: &Source, clock_hz: u64) -> Option<Staircase> {
     })
 }
 
-/// The packets that may wait in the device, where a tick ends the wait; none: none does, or nobody
-/// knows how many.
+/// The packets that may wait in the device, where a tick ends the wait; none: no tick does, or the
+/// file does not say how many they are.
 pub(crate) fn kept_until_a_tick(source: &Source) -> Option<u64> {
     source.moderation?.tick?;
     source.queue

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a system file says of FreeRTOS, and the work that follows from it for the analysis.
-mod lanes;
+mod work;
 
 use crate::system::{Cost, Flow, System};
 

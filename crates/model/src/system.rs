@@ -53,7 +53,7 @@ impl System {
     /// # Errors
     /// Those of [`System::with_threads`].
     pub fn with_kernel_work(self) -> Result<Self, LinuxBoundError> {
-        Ok(self.with_threads()?.with_frame_lanes())
+        Ok(self.with_threads()?.with_freertos_work())
     }
 
     /// The flows of a source that state a rate and a deadline, with their indices in

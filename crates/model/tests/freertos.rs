@@ -173,7 +173,7 @@ fn lanes_with_a_cost_are_work_for_the_analysis() {
     let lanes = "common = { urgency = 6, queue = 8, bottom_half = \"90 cycles\" }\norphans = { urgency = 3, queue = 2 }";
     let file = parsed(&node(lanes, LATE));
     assert_eq!((file.receivers.len(), file.flows.len()), (1, 1));
-    let whole = file.clone().with_frame_lanes();
+    let whole = file.clone().with_freertos_work();
     assert_eq!(whole.receivers[..1], file.receivers[..]);
     let [receiver] = &whole.receivers[1..] else {
         panic!("one lane has a cost: {:?}", whole.receivers);

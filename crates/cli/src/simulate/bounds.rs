@@ -42,7 +42,7 @@ pub(super) fn bounds<'a>(
 ) -> Bounds<'a> {
     // On Linux threads take the packets, which the run leaves out: `weir check` adds them.
     let is_linux = !system.linux.interfaces.is_empty();
-    let whole = (!is_linux).then(|| system.clone().with_frame_lanes());
+    let whole = (!is_linux).then(|| system.clone().with_freertos_work());
     let analysis = whole.as_ref().map(weir_analysis::analyse);
     let tasks = system.receivers.iter().enumerate();
     Bounds {

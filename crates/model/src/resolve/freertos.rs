@@ -30,7 +30,7 @@ pub(crate) fn resolve(
         return budgets_without(root, problems).then_some(None);
     }
     let of = root.freertos.get()?;
-    let is_alone = is_alone(root, problems) & takes_frames(root, &of.fragments, problems);
+    let is_possible = is_alone(root, problems) & takes_frames(root, &of.fragments, problems);
     let tick = tick(&of.tick_rate, problems);
     let stack = stack(&of.stack, problems);
     let priorities = of.priorities.get().map(|&Whole(most)| most);
@@ -48,7 +48,7 @@ pub(crate) fn resolve(
         fragments: fragments?,
         budgets: budgets?,
     }))
-    .filter(|_| fit && is_alone)
+    .filter(|_| fit && is_possible)
 }
 
 /// Is FreeRTOS the only operating system of the file? Reports what is for Linux.
@@ -71,8 +71,8 @@ fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
     of_linux.is_empty()
 }
 
-/// Can the receivers of frames be told when they take them, and has none the urgency of fragments,
-/// which stay in their buffers until the others come? Reports those for which it is not so.
+/// Is it known when each receiver of frames takes them, and has none the urgency of fragments?
+/// These stay in their buffers until the others come. Reports the receivers for which it is not so.
 fn takes_frames(
     root: &Root,
     fragments: &KeyValue<raw::FrameLane>,

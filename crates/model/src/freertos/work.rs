@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work for frames without a receiver, as work of the analysis.
+//! What FreeRTOS does for the tasks and frames of a file, as work of the analysis.
 
 use super::FrameLane;
 use crate::system::{Cost, Flow, Origin, Receiver, Selector, System, TaskModel};
@@ -11,7 +11,7 @@ impl System {
     /// frames, take a cycle at least: they run, and wait for what is more urgent. Without
     /// `[freertos]` it is the system itself.
     #[must_use]
-    pub fn with_frame_lanes(self) -> Self {
+    pub fn with_freertos_work(self) -> Self {
         let mut system = self;
         let Some(freertos) = &system.freertos else {
             return system;
@@ -57,6 +57,7 @@ impl System {
     }
 }
 
+/// It takes a cycle at least.
 fn runs(cost: &mut Cost) {
     cost.cycles = cost.cycles.max(1);
 }
