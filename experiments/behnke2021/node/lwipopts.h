@@ -52,11 +52,13 @@
 #define TCP_SND_QUEUELEN 16
 
 /* What lwIP offers against floods from hosts that do not exist: listeners take three half-open
- * connections each, and not all that there are; who asks the node has a fixed entry of ARP. */
+ * connections each, and not all that there are; who asks the node has a fixed entry of ARP; a client
+ * that is silent is asked whether it is still there. */
 #ifdef NODE_HARDENED
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_DEFAULT_LISTEN_BACKLOG 3
 #define ETHARP_SUPPORT_STATIC_ENTRIES 1
+#define LWIP_TCP_KEEPALIVE 1
 #endif
 
 /* The page that lwIP brings, sent piece by piece. */

@@ -4,6 +4,8 @@
 #include "lwip/api.h"
 #include "lwip/apps/httpd.h"
 #include "lwip/sys.h"
+#include "lwip/tcp.h"
+#include "lwip/tcpip.h"
 #include "lwip/udp.h"
 
 #include "failure.h"
@@ -13,7 +15,7 @@
 #include "sizes.h"
 #include "tally.h"
 
-enum { MODBUS_TASKS = 4, SEND_TIMEOUT_MS = 5000 };
+enum { MODBUS_TASKS = 4, SEND_TIMEOUT_MS = 5000, KEEP_ALIVE_MS = 1000, KEEP_ALIVE_TIMES = 3 };
 
 static void run_udp(void *unused)
 {
@@ -36,6 +38,25 @@ static bool send_all(struct netconn *connection, const void *bytes, size_t lengt
     return netconn_write_partly(connection, bytes, length, NETCONN_COPY, &sent) == ERR_OK && sent == length;
 }
 
+/* A client that gave its connection up during a flood may have said so in vain. So a silent one is
+ * asked whether it is still there: otherwise the server would wait for it for good. */
+static void keep_alive(struct netconn *connection)
+{
+#if LWIP_TCP_KEEPALIVE
+    LOCK_TCPIP_CORE();
+    struct tcp_pcb *pcb = connection->pcb.tcp;
+    if (pcb != NULL) { /* else it has ended already */
+        ip_set_option(pcb, SOF_KEEPALIVE);
+        pcb->keep_idle = KEEP_ALIVE_MS;
+        pcb->keep_intvl = KEEP_ALIVE_MS;
+        pcb->keep_cnt = KEEP_ALIVE_TIMES;
+    }
+    UNLOCK_TCPIP_CORE();
+#else
+    (void) connection;
+#endif
+}
+
 /* Answers the requests of one connection until it ends. Whoever does not read its answers for
  * SEND_TIMEOUT_MS loses it. */
 static void serve_modbus(struct netconn *connection)
@@ -43,6 +64,7 @@ static void serve_modbus(struct netconn *connection)
     struct modbus_stream stream = {.length = 0};
     struct netbuf *received;
     netconn_set_sendtimeout(connection, SEND_TIMEOUT_MS);
+    keep_alive(connection);
     while (netconn_recv(connection, &received) == ERR_OK) {
         bool goes_on = true;
         do {
