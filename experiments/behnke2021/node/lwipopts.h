@@ -52,8 +52,8 @@
 #define TCP_SND_QUEUELEN 16
 
 /* What lwIP offers against floods from hosts that do not exist: listeners take three half-open
- * connections each, and not all that there are; who asks the node has a fixed entry of ARP; a client
- * that is silent is asked whether it is still there. */
+ * connections each, and not all that there are; who asks the node has a fixed entry of ARP; silent
+ * clients are asked whether they are still there. */
 #ifdef NODE_HARDENED
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_DEFAULT_LISTEN_BACKLOG 3
