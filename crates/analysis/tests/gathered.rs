@@ -265,3 +265,25 @@ fn the_bound_is_nearly_reached() {
         "{longest} of {bound:?}"
     );
 }
+
+/// A late tick ends a wait, and so does the next one, on time: with what begins the waits that is
+/// as many requests as the curve has at one instant.
+#[test]
+fn the_curve_of_requests_is_reached() {
+    let card = Card {
+        tick: 1000,
+        absolute: 1,
+        handler: 1,
+        max_work: 4,
+        ring: 4,
+        limit: None,
+        apart: None,
+        gaps: vec![2996, 2, 3],
+        late: vec![0, 997, 0],
+    };
+    let system = card.system();
+    let curve = requests(&system.sources[0], system.cpu.clock_hz).unwrap();
+    let asked = run(&card).asked;
+    assert_eq!(asked[..5], [2996, 2997, 2998, 3000, 3001]);
+    assert_eq!(curve.events(asked[4] - asked[0] + 1), 5);
+}
