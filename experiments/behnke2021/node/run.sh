@@ -15,7 +15,10 @@ set -euo pipefail
     echo "experiments/behnke2021/node/run.sh: a plan is missing: run.sh PLAN [OPTION...]" >&2
     exit 2
 }
-plan=$(realpath "$1")
+plan=$(realpath -e "$1" 2>/dev/null) || {
+    echo "experiments/behnke2021/node/run.sh: there is no plan \`$1\`" >&2
+    exit 2
+}
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 read -ra build <<<"${BUILD:-}"
@@ -31,9 +34,14 @@ code=0
 ulimit -S -t 600
 timeout 7200 qemu-system-arm -M mps2-an385 -nodefaults -no-user-config -display none -icount "shift=${SHIFT:-3},sleep=off" -seed 1 \
     -netdev hubport,id=net,hubid=0 -net nic,netdev=net,model=lan9118 -kernel "$node" \
-    -chardev "file,id=out,path=$folder/node" -semihosting-config "enable=on,target=native,chardev=out,arg=node$(printf ',arg=%s' "$@")" \
-    -plugin "$plugin,plan=$plan,report=$folder/peer" </dev/null >/dev/null 2>"$folder/said" || code=$?
+    -chardev "file,id=out,path=$folder/node" -semihosting-config "enable=on,target=native,chardev=out,arg=node$(printf ',arg=%s' "${@//,/,,}")" \
+    -plugin "$plugin,plan=${plan//,/,,},report=$folder/peer" </dev/null >/dev/null 2>"$folder/said" || code=$?
 [ $code != 152 ] || code=124 # SIGXCPU
+if [ $code = 0 ] && ! { [ -s "$folder/peer" ] && [ -s "$folder/node" ]; }; then
+    echo "experiments/behnke2021/node/run.sh: the plan ended before the node's report: let \`end\` be" \
+        "later than begin-ms and all windows, and \`windows\` 1 at least" >&2
+    exit 2
+fi
 if [ -s "$folder/peer" ] && [ -s "$folder/node" ] && { [ $code = 0 ] || [ $code = 3 ]; }; then
     echo "{\"node\": $(cat "$folder/node"), \"peer\": $(cat "$folder/peer")}"
 else
