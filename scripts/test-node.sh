@@ -3,6 +3,7 @@
 #
 # Runs the short forms of the experiments on the node of experiments/behnke2021, and tests their
 # claims. Those with a line "# In make bench only." and those without a short form are left out.
+# Then tries what the node's run.sh has to refuse.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,5 +25,24 @@ for file in experiments/*/*.toml; do
         echo "FAILED: $name" >&2
     fi
 done
+# Tries arguments that the node's run.sh refuses: with exit 2, and with these words.
+refuses() {
+    local words=$1 code=0 said
+    shift
+    said=$(experiments/behnke2021/node/run.sh "$@" 2>&1) || code=$?
+    if [ $code = 2 ] && [[ $said == *"$words"* ]]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: run.sh $*: exit $code: $said" >&2
+    fi
+}
+plan=$(mktemp)
+trap 'rm -f "$plan"' EXIT
+echo '{"end": "1500ms"}' >"$plan"
+refuses "there is no plan \`nowhere/plan\`" nowhere/plan
+refuses "the plan ended before the node's report" "$plan" windows=2
+refuses "node: \`task=none,windows=3\`" "$plan" task=none,windows=3
+
 echo "node: $passed passed, $failed failed"
 [ $failed = 0 ]
