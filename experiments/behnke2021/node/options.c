@@ -210,6 +210,38 @@ static void read_word(const char *word)
     refuse_name(word);
 }
 
+/* Would there be more urgencies of servers than Weir has classes? */
+static bool is_one_too_many(uint32_t urgency)
+{
+    if (options.driver != DRIVER_DEMUX || options.layout_name != 0 || options.modbus != MODBUS_APART || urgency == 0) {
+        return false;
+    }
+    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
+        if (options.layout->modbus[server] == urgency) {
+            return false;
+        }
+    }
+    return urgency != options.layout->servers;
+}
+
+/* Values that are possible alone, and not together. */
+static void refuse_combinations(void)
+{
+    if (is_one_too_many(options.server_urgency)) {
+        refuse("server-urgency", "with driver=demux modbus=apart layout=esp32 it is to be 4, 10, 11, 16 or 21");
+    }
+    /* change-ms halves it. Two bursts take less than half of what the clock counts. */
+    uint32_t least_hz = options.change_ms != 0 ? (options.limit_hz + 1) / 2 : options.limit_hz;
+    if (options.limit_hz != 0 && 42 * least_hz < options.limit_burst) {
+        refuse("limit-hz", "it is to be limit-burst / 42 at least, with change-ms twice that");
+    }
+    uint32_t apart = options.neighbour ^ options.address;
+    uint32_t host = options.neighbour >> 24;
+    if (options.neighbour != 0 && (options.address == 0 || apart << 8 != 0 || apart == 0 || host == 0 || host == 255)) {
+        refuse("neighbour", "it is to be another address of the node's network: with address=10.0.0.2 one of 10.0.0.1 to 10.0.0.254");
+    }
+}
+
 void options_read(void)
 {
     static char line[512];
@@ -253,6 +285,7 @@ void options_read(void)
         refuse("neighbour", "this node has no fixed entries of ARP; build it by build.sh -DNODE_HARDENED");
     }
 #endif
+    refuse_combinations();
     if (options.deadline_us == 0) {
         options.deadline_us = options.period_us;
     }
