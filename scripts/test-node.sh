@@ -43,6 +43,12 @@ echo '{"end": "1500ms"}' >"$plan"
 refuses "there is no plan \`nowhere/plan\`" nowhere/plan
 refuses "the plan ended before the node's report" "$plan" windows=2
 refuses "node: \`task=none,windows=3\`" "$plan" task=none,windows=3
+export BUILD="-DNODE_WEIR -DNODE_HARDENED"
+refuses "node: \`server-urgency\`" "$plan" driver=demux modbus=apart server-urgency=12
+refuses "node: \`limit-hz\`" "$plan" limit-hz=1 limit=bursty limit-burst=43
+refuses "node: \`limit-hz\`" "$plan" driver=demux change-ms=50 limit-hz=2 limit-burst=43
+refuses "node: \`neighbour\`" "$plan" address=dhcp neighbour=10.0.0.1/52:54:00:00:00:01
+refuses "node: \`neighbour\`" "$plan" address=10.0.0.2 neighbour=10.1.0.1/52:54:00:00:00:01
 
 echo "node: $passed passed, $failed failed"
 [ $failed = 0 ]

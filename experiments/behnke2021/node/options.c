@@ -230,7 +230,8 @@ static void refuse_combinations(void)
     if (is_one_too_many(options.server_urgency)) {
         refuse("server-urgency", "with driver=demux modbus=apart layout=esp32 it is to be 4, 10, 11, 16 or 21");
     }
-    /* change-ms halves it. Two bursts take less than half of what the clock counts. */
+    /* change-ms halves the limit. The time of two bursts has to be less than half of what the
+     * clock's 32 bits count: 2^31 / (2 * 25 MHz) is 42. */
     uint32_t least_hz = options.change_ms != 0 ? (options.limit_hz + 1) / 2 : options.limit_hz;
     if (options.limit_hz != 0 && 42 * least_hz < options.limit_burst) {
         refuse("limit-hz", "it is to be limit-burst / 42 at least, with change-ms twice that");
