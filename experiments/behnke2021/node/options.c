@@ -56,6 +56,7 @@ static const struct option {
     {"budget", &options.budget, {0}, 0, 1000000},
     {"gather-us", &options.gather_us, {0}, 0, 1000000},
     {"work", &options.work, {0}, 1, 65535},
+    {"pace", &options.pace, {0}, 0, 1000000},
     {"change-ms", &options.change_ms, {0}, 0, 100000},
     {"descriptors", &options.descriptors, {0}, 1, 1024},
     {"pseudo-descriptors", &options.pseudo_descriptors, {0}, 1, 1024},
@@ -273,6 +274,9 @@ void options_read(void)
     }
     if (options.limit_hz != 0) {
         refuse("limit-hz", "this node is without Weir; build it by build.sh -DNODE_WEIR");
+    }
+    if (options.pace != 0) {
+        refuse("pace", "this node is without Weir; build it by build.sh -DNODE_WEIR");
     }
 #endif
     if (options.driver != DRIVER_DEMUX && (options.work != 1 || options.gather_us != 0)) {

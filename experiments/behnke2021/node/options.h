@@ -36,6 +36,7 @@ struct options {
     uint32_t work;                  /* units of work of one of them, with driver=demux: a frame is one, and more if it is long */
     uint32_t gather_us;             /* how long frames wait to share one; it ends with a tick; 0: not at all */
     uint32_t budget;                /* frames per ms for each receiver; 0: as many as come */
+    uint32_t pace;                  /* answers in a tick of 1 ms of each task of Modbus; 0: as many as are asked */
     uint32_t change_ms;             /* how often limit, budget and receiver change; 0: never */
     uint32_t descriptors, pseudo_descriptors, pseudo_length;
     uint32_t begin_ms, window_ms, windows; /* no windows: the node runs for ever */

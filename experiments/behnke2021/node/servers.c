@@ -59,7 +59,7 @@ static void keep_alive(struct netconn *connection)
 
 /* Answers the requests of one connection until it ends. Whoever does not read its answers for
  * SEND_TIMEOUT_MS loses it. */
-static void serve_modbus(struct netconn *connection)
+static void serve_modbus(struct netconn *connection, stages_pace_t *pace)
 {
     struct modbus_stream stream = {.length = 0};
     struct netbuf *received;
@@ -74,6 +74,9 @@ static void serve_modbus(struct netconn *connection)
             for (u16_t at = 0; goes_on && at < length; at++) {
                 uint8_t answer[MODBUS_LONGEST];
                 int32_t count = modbus_take(&stream, ((const uint8_t *) bytes)[at], answer);
+                if (count > 0) {
+                    stages_keep_pace(pace);
+                }
                 goes_on = count >= 0 && (count == 0 || send_all(connection, answer, (size_t) count));
             }
         } while (goes_on && netbuf_next(received) >= 0);
@@ -87,10 +90,11 @@ static void serve_modbus(struct netconn *connection)
 /* Several tasks take connections from one listener, so that one peer cannot keep the others out. */
 static void run_modbus(void *listener)
 {
+    stages_pace_t pace = {0};
     for (;;) {
         struct netconn *connection;
         if (netconn_accept(listener, &connection) == ERR_OK) {
-            serve_modbus(connection);
+            serve_modbus(connection, &pace);
             netconn_close(connection);
             netconn_delete(connection);
         }

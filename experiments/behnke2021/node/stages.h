@@ -74,6 +74,16 @@ static inline void stages_end(void)
 /* A server has a port: 6 is TCP, 17 UDP. Does nothing with the other drivers. */
 void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t urgency);
 
+/* A task of Modbus is about to answer: it waits for the next tick where so many were answered. */
+typedef weir_freertos_pace_t stages_pace_t;
+
+static inline void stages_keep_pace(stages_pace_t *pace)
+{
+    if (options.pace != 0) {
+        weir_freertos_keep_pace(pace, options.pace);
+    }
+}
+
 /* Prints what was done for each receiver, as a field of the node's report. */
 void stages_print(void);
 
@@ -123,6 +133,15 @@ static inline void stages_bind(uint8_t protocol, uint16_t port, uint16_t receive
     (void) port;
     (void) receiver;
     (void) urgency;
+}
+
+typedef struct {
+    uint32_t unused;
+} stages_pace_t;
+
+static inline void stages_keep_pace(stages_pace_t *pace)
+{
+    (void) pace;
 }
 
 static inline void stages_print(void)

@@ -222,6 +222,33 @@ static void budgets_change_in_the_midst_of_a_flood(void)
     house_end();
 }
 
+static void a_task_keeps_its_pace_and_saves_nothing_up(void)
+{
+    for (uint32_t most = 1; most <= 3; most++) {
+        weir_freertos_pace_t pace = {0};
+        uint32_t answered[128] = {0}; /* by tick */
+        fake.ticks = 0;
+        for (uint32_t request = 0; request < 60; request++) {
+            /* Some come at once, some after several ticks. */
+            TickType_t came = fake.ticks += request % 20 == 19 ? 5 : 0;
+            bool is_early = answered[came] >= most;
+            weir_freertos_keep_pace(&pace, most);
+            CHECK(fake.ticks == came + is_early);
+            CHECK(++answered[fake.ticks] <= most);
+        }
+        CHECK(fake.ticks >= 60 / most);
+    }
+    /* It waits for a tick where the count wraps, too. */
+    weir_freertos_pace_t pace = {0};
+    fake.ticks = UINT32_MAX;
+    weir_freertos_keep_pace(&pace, 1);
+    CHECK(fake.ticks == UINT32_MAX);
+    weir_freertos_keep_pace(&pace, 1);
+    CHECK(fake.ticks == 0);
+    weir_freertos_keep_pace(&pace, 1);
+    CHECK(fake.ticks == 1);
+}
+
 static void counters_and_the_clock_wrap(void)
 {
     house_start(WEIR_DEMUX_DROP, WEIR_DEMUX_DROP, true);
@@ -319,9 +346,10 @@ int main(void)
     a_pointer_that_is_no_lanes_is_left_alone();
     a_lane_that_nobody_empties_is_full_and_the_others_are_not();
     budgets_change_in_the_midst_of_a_flood();
+    a_task_keeps_its_pace_and_saves_nothing_up();
     counters_and_the_clock_wrap();
     what_cannot_be_started_leaves_nothing_behind();
     long_random_sequences();
-    printf("ports/freertos: on the host: 9 passed\n");
+    printf("ports/freertos: on the host: 13 passed\n");
     return 0;
 }

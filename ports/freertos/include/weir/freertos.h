@@ -320,6 +320,31 @@ WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
 /** The stack no longer needs a frame: its buffer is its class's again. In a task. */
 void weir_freertos_release(weir_freertos_frame_t *frame);
 
+/** How many requests a task has answered in FreeRTOS's present tick. All zero at first. */
+typedef struct {
+    TickType_t tick;
+    uint32_t answered;
+} weir_freertos_pace_t;
+
+/**
+ * A task is about to answer a request: it waits for the next tick if it has answered `most` (at
+ * least 1) in this one. So clients that each ask again as soon as they have an answer take at most
+ * `most` answers in a tick from less urgent tasks, and nothing is dropped. In the receiver's task;
+ * it needs INCLUDE_vTaskDelay 1.
+ */
+WEIR_INLINE void weir_freertos_keep_pace(weir_freertos_pace_t *pace, uint32_t most)
+{
+    if (pace->answered >= most && pace->tick == xTaskGetTickCount()) {
+        vTaskDelay(1);
+    }
+    TickType_t now = xTaskGetTickCount();
+    if (pace->tick != now) {
+        pace->tick = now;
+        pace->answered = 0;
+    }
+    pace->answered++;
+}
+
 /**
  * Another task runs. For FreeRTOSConfig.h, where a thread-local pointer of tasks, by default the
  * first, is left to this port:

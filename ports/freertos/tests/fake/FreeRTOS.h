@@ -20,6 +20,7 @@
 
 typedef long BaseType_t;
 typedef unsigned long UBaseType_t;
+typedef uint32_t TickType_t;
 typedef void (*TaskFunction_t)(void *);
 
 #define FAKE_TASKS 8
@@ -39,6 +40,7 @@ static struct {
     struct fake_task *running; /* NULL: the test itself */
     jmp_buf waits;             /* where a task goes that has nothing to do */
     uint32_t clock;
+    TickType_t ticks;
     uint32_t critical;  /* depth of critical sections */
     int32_t blocks;     /* of the heap that are in use */
     uint32_t denied;    /* the allocation or task that fails, counted from 1; 0: none */

@@ -42,6 +42,16 @@ static void vTaskNotifyGiveFromISR(TaskHandle_t task, BaseType_t *woken)
     *woken = pdTRUE;
 }
 
+static TickType_t xTaskGetTickCount(void)
+{
+    return fake.ticks;
+}
+
+static void vTaskDelay(TickType_t ticks)
+{
+    fake.ticks += ticks;
+}
+
 static uint32_t ulTaskNotifyTake(BaseType_t clear, uint32_t wait)
 {
     (void) clear;
