@@ -43,6 +43,7 @@ echo '{"end": "1500ms"}' >"$plan"
 refuses "there is no plan \`nowhere/plan\`" nowhere/plan
 refuses "the plan ended before the node's report" "$plan" windows=2
 refuses "node: \`task=none,windows=3\`" "$plan" task=none,windows=3
+refuses "node: \`pace\`" "$plan" pace=1
 export BUILD="-DNODE_WEIR -DNODE_HARDENED"
 refuses "node: \`server-urgency\`" "$plan" driver=demux modbus=apart server-urgency=12
 refuses "node: \`limit-hz\`" "$plan" limit-hz=1 limit=bursty limit-burst=43
