@@ -211,26 +211,46 @@ static void read_word(const char *word)
     refuse_name(word);
 }
 
-/* Would there be more urgencies of servers than Weir has classes? */
-static bool is_one_too_many(uint32_t urgency)
+/* The different urgencies that servers with ports of their own have, UDP's the last. */
+static uint32_t collect_urgencies(uint32_t urgencies[OPTIONS_MODBUS_SERVERS + 2])
 {
-    if (options.driver != DRIVER_DEMUX || options.layout_name != 0 || options.modbus != MODBUS_APART || urgency == 0) {
-        return false;
-    }
-    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS; server++) {
-        if (options.layout->modbus[server] == urgency) {
-            return false;
+    const struct layout *layout = options.layout;
+    uint32_t count = 0;
+    for (uint32_t server = 0; server < OPTIONS_MODBUS_SERVERS + 2; server++) {
+        uint32_t urgency = server < OPTIONS_MODBUS_SERVERS    ? layout->modbus[server]
+                           : server == OPTIONS_MODBUS_SERVERS ? layout->servers
+                                                              : options.server_urgency;
+        bool is_known = urgency == 0;
+        for (uint32_t at = 0; at < count; at++) {
+            is_known = is_known || urgencies[at] == urgency;
+        }
+        if (!is_known) {
+            urgencies[count++] = urgency;
         }
     }
-    return urgency != options.layout->servers;
+    return count;
+}
+
+/* Weir has a class for each urgency of a server. */
+static void refuse_urgency(void)
+{
+    uint32_t urgencies[OPTIONS_MODBUS_SERVERS + 2];
+    if (options.driver != DRIVER_DEMUX || options.modbus != MODBUS_APART || collect_urgencies(urgencies) <= OPTIONS_SERVER_URGENCIES) {
+        return;
+    }
+    host_print("node: `server-urgency`: with driver=demux modbus=apart and this layout it is to be ");
+    for (uint32_t at = 0; at < OPTIONS_SERVER_URGENCIES; at++) {
+        host_print(at == 0 ? "" : " or ");
+        host_print_number(urgencies[at]);
+    }
+    host_print("\n");
+    host_exit(2);
 }
 
 /* Values that are possible alone, and not together. */
 static void refuse_combinations(void)
 {
-    if (is_one_too_many(options.server_urgency)) {
-        refuse("server-urgency", "with driver=demux modbus=apart layout=esp32 it is to be 4, 10, 11, 16 or 21");
-    }
+    refuse_urgency();
     /* change-ms halves the limit. The time of two bursts has to be less than half of what the
      * clock's 32 bits count: 2^31 / (2 * 25 MHz) is 42. */
     uint32_t least_hz = options.change_ms != 0 ? (options.limit_hz + 1) / 2 : options.limit_hz;

@@ -6,7 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPTIONS_WINDOWS = 128, OPTIONS_PSEUDO_LONGEST = 1514, OPTIONS_MODBUS_SERVERS = 4 };
+enum {
+    OPTIONS_WINDOWS = 128,
+    OPTIONS_PSEUDO_LONGEST = 1514,
+    OPTIONS_MODBUS_SERVERS = 4,
+    OPTIONS_SERVER_URGENCIES = OPTIONS_MODBUS_SERVERS + 1 /* that servers have at most, with driver=demux */
+};
 
 /* Urgencies of FreeRTOS, as Table I of behnke2021 has them. */
 struct layout {

@@ -21,7 +21,7 @@ enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 /* A class for ports that nobody has, one for fragments, one for what has no port, and one for each
  * urgency of a server. lwIP keeps fragments until the others come: they have no buffers of
  * ARP's. */
-enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_MODBUS_SERVERS + 1 };
+enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_SERVER_URGENCIES };
 enum { SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
 /* Each receiver has buffers of its own in its class. */
