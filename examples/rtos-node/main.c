@@ -37,7 +37,9 @@ static void take_frame(weir_work_t *work, BaseType_t *woken)
     uint32_t status = card_status(), length = card_length(status);
     uint32_t words = (length + CARD_CHECKSUM + 3) / 4, seen = words < WEIR_FREERTOS_HEAD / 4 ? words : WEIR_FREERTOS_HEAD / 4;
     if (length == 0) {
+        (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) card_whole_length(status)));
         card_skip(status);
+        weir_freertos_discard_broken(&weir_net);
         return;
     }
     (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) length));

@@ -57,7 +57,7 @@ void card_start(uint8_t address[6])
 
 void card_skip(uint32_t status)
 {
-    card_skip_words(((status >> 16 & CARD_STATUS_LENGTH) + 3) / 4);
+    card_skip_words((card_whole_length(status) + 3) / 4);
 }
 
 void card_read(struct pbuf *pbuf)

@@ -59,10 +59,16 @@ static inline void card_interrupt(bool on)
 /* Switches the card on, without interrupts, and reads its hardware address. */
 void card_start(uint8_t address[6]);
 
-/* Bytes of the frame that a status tells of; 0 if it is broken or longer than CARD_LONGEST. */
+/* Bytes in the card of the frame that a status tells of, the checksum's included. */
+static inline uint32_t card_whole_length(uint32_t status)
+{
+    return status >> 16 & CARD_STATUS_LENGTH;
+}
+
+/* Bytes of that frame without the checksum; 0 if it is broken or longer than CARD_LONGEST. */
 static inline uint32_t card_length(uint32_t status)
 {
-    uint32_t length = status >> 16 & CARD_STATUS_LENGTH;
+    uint32_t length = card_whole_length(status);
     if (status & CARD_STATUS_ERROR || length <= CARD_CHECKSUM || length - CARD_CHECKSUM > CARD_LONGEST) {
         return 0;
     }

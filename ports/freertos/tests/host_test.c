@@ -90,6 +90,24 @@ static void a_frame_is_as_much_work_as_what_is_copied_of_it(void)
     CHECK(before > 0);
 }
 
+static void a_broken_frame_is_nobodys_and_not_the_next_ones(void)
+{
+    house_start(ORPHANS, PIECES, false);
+    house_bind(17, 7, 0, URGENT);
+    weir_cycles_t taken[2];
+    for (uint32_t after = 0; after < 2; after++) {
+        weir_cycles_t before = house.net.receivers[0].account.cycles;
+        if (after == 1) {
+            house_broken();
+        }
+        frame(TO_UDP_7);
+        settle();
+        taken[after] = house.net.receivers[0].account.cycles - before;
+    }
+    CHECK(taken[1] <= taken[0]);
+    house_end();
+}
+
 static void what_the_table_does_not_hold_is_refused(void)
 {
     house_start(ORPHANS, PIECES, false);
@@ -340,6 +358,7 @@ int main(void)
     frames_cut_off_or_changed_at_every_byte();
     ports_beyond_the_head_are_orphans_and_no_malformed_frames();
     a_frame_is_as_much_work_as_what_is_copied_of_it();
+    a_broken_frame_is_nobodys_and_not_the_next_ones();
     what_the_table_does_not_hold_is_refused();
     a_receiver_goes_while_its_frames_wait();
     a_receiver_keeps_to_its_quota();
@@ -350,6 +369,6 @@ int main(void)
     counters_and_the_clock_wrap();
     what_cannot_be_started_leaves_nothing_behind();
     long_random_sequences();
-    printf("ports/freertos: on the host: 13 passed\n");
+    printf("ports/freertos: on the host: 14 passed\n");
     return 0;
 }

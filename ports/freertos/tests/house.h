@@ -238,6 +238,20 @@ static void house_frame(const uint8_t *bytes, uint16_t length)
     house.offered++;
 }
 
+/* The card interrupts with a frame that it calls broken, which nobody looks at. */
+static void house_broken(void)
+{
+    weir_cycles_t paid = house.net.nobody.cycles + house.net.in_interrupt + HOUSE_OVERHEAD;
+    weir_freertos_interrupt_begins(&house.net);
+    fake.clock += 500;
+    weir_freertos_discard_broken(&house.net);
+    CHECK(house.net.nobody.cycles == paid + 500 && house.net.in_interrupt == 0);
+    weir_freertos_interrupt_ends(&house.net);
+    house.dropped[WEIR_FREERTOS_MALFORMED]++;
+    house.lost++;
+    house.offered++;
+}
+
 /* A class's worker does what waits. */
 static void house_work(uint8_t which)
 {
@@ -430,6 +444,9 @@ static void house_run(const uint8_t *data, size_t size)
             memset(bytes, last, sizeof bytes);
             memcpy(bytes, house_kinds[more % HOUSE_KINDS].bytes, HOUSE_LONGEST);
             house_frame(bytes, (uint16_t) (last * 6u + more % 16u));
+            if (more % 4u == 0) {
+                house_broken();
+            }
             break;
         default: { /* one with another byte, for one of the ports */
             const struct house_kind *kind = &house_kinds[what / 10 % HOUSE_KINDS];

@@ -38,7 +38,9 @@ static void take_frame(weir_work_t *work, BaseType_t *woken)
     uint32_t status = card_status(), length = card_length(status);
     tally.frames++;
     if (length == 0) {
+        (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) card_whole_length(status)));
         card_skip(status);
+        weir_freertos_discard_broken(&stages_net);
         tally.broken++;
         return;
     }

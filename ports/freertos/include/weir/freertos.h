@@ -317,6 +317,18 @@ WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
     weir_account_count(&net->all, net->refused, weir_freertos_take_spent(net));
 }
 
+/**
+ * A frame that the card calls broken, or that is too long for a buffer, is skipped without a look at
+ * it: it counts as malformed, and what it took is nobody's. Its length is work like any other's:
+ * weir_freertos_further_work(). In the card's interrupt.
+ */
+WEIR_INLINE void weir_freertos_discard_broken(weir_freertos_net_t *net)
+{
+    net->dropped[WEIR_FREERTOS_MALFORMED]++;
+    net->refused = &net->nobody;
+    weir_freertos_discard(net);
+}
+
 /** The stack no longer needs a frame: its buffer is its class's again. In a task. */
 void weir_freertos_release(weir_freertos_frame_t *frame);
 
