@@ -51,5 +51,15 @@ refuses "node: \`limit-hz\`" "$plan" driver=demux change-ms=50 limit-hz=2 limit-
 refuses "node: \`neighbour\`" "$plan" address=dhcp neighbour=10.0.0.1/52:54:00:00:00:01
 refuses "node: \`neighbour\`" "$plan" address=10.0.0.2 neighbour=10.1.0.1/52:54:00:00:00:01
 
+refuses "node: \`address\`" "$plan" address=224.0.0.1
+refuses "node: \`address\`" "$plan" address=10.0.0.255
+refuses "node: \`work, gather-us, budget\`" "$plan" budget=5
+refuses "node: \`limit, limit-burst\`" "$plan" limit=bursty
+refuses "node: \`server-urgency\`" "$plan" server=off server-urgency=5
+refuses "node: \`server-urgency=2\`" "$plan" driver=demux server-urgency=2
+export SHIFT=99
+refuses "SHIFT=99: it is to be" "$plan"
+unset SHIFT
+
 echo "node: $passed passed, $failed failed"
 [ $failed = 0 ]

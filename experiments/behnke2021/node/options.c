@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "host.h"
+#include "stages.h"
 
 static const struct layout layouts[] = {
     {.above = 24, .driver = 23, .network = 18, .below = 17, .servers = 10, .modbus = {21, 16, 11, 4}}, /* ESP32 */
     {.above = 0, .driver = 9, .network = 8, .below = 6, .servers = 7, .modbus = {8, 7, 5, 4}},         /* P0 */
 };
+
+enum { LIMIT_BURST = 64 };
 
 struct options options = {
     .driver = DRIVER_MASKED,
@@ -20,7 +23,7 @@ struct options options = {
     .busy_ms = 40,
     .interval_ms = 100,
     .server = 1,
-    .limit_burst = 64,
+    .limit_burst = LIMIT_BURST,
     .work = 1,
     .descriptors = 176,
     .pseudo_descriptors = 32,
@@ -43,7 +46,7 @@ static const struct option {
     {"packets", &options.packets, {"real", "simulated"}, 0, 0},
     {"modbus", &options.modbus, {"together", "apart"}, 0, 0},
     {"server", &options.server, {"off", "on"}, 0, 0},
-    {"server-urgency", &options.server_urgency, {0}, 1, 24},
+    {"server-urgency", &options.server_urgency, {0}, STAGES_COMMON_URGENCY + 1, 24},
     {"period-us", &options.period_us, {0}, 100, 1000000},
     {"deadline-us", &options.deadline_us, {0}, 1, 2000000},
     {"steps", &options.steps, {0}, 1, 1000000},
@@ -247,7 +250,14 @@ static void refuse_urgency(void)
     host_exit(2);
 }
 
-/* Values that are possible alone, and not together. */
+/* Can a host of a network of 254 have this address? */
+static bool is_a_hosts(uint32_t address)
+{
+    uint32_t first = address & 0xff, last = address >> 24;
+    return first != 0 && first != 127 && first < 224 && last != 0 && last != 255;
+}
+
+/* Addresses that are no host's, and values that are possible alone, and not together. */
 static void refuse_combinations(void)
 {
     refuse_urgency();
@@ -257,9 +267,11 @@ static void refuse_combinations(void)
     if (options.limit_hz != 0 && 42 * least_hz < options.limit_burst) {
         refuse("limit-hz", "it is to be limit-burst / 42 at least, with change-ms twice that");
     }
+    if (options.address != 0 && !is_a_hosts(options.address)) {
+        refuse("address", "it is to be a host's: the first number below 224 and not 0 or 127, the last from 1 to 254");
+    }
     uint32_t apart = options.neighbour ^ options.address;
-    uint32_t host = options.neighbour >> 24;
-    if (options.neighbour != 0 && (options.address == 0 || apart << 8 != 0 || apart == 0 || host == 0 || host == 255)) {
+    if (options.neighbour != 0 && (options.address == 0 || apart << 8 != 0 || apart == 0 || !is_a_hosts(options.neighbour))) {
         refuse("neighbour", "it is to be another address of the node's network: with address=10.0.0.2 one of 10.0.0.1 to 10.0.0.254");
     }
 }
@@ -299,8 +311,14 @@ void options_read(void)
         refuse("pace", "this node is without Weir; build it by build.sh -DNODE_WEIR");
     }
 #endif
-    if (options.driver != DRIVER_DEMUX && (options.work != 1 || options.gather_us != 0)) {
-        refuse("work, gather-us", "they are for driver=demux");
+    if (options.driver != DRIVER_DEMUX && (options.work != 1 || options.gather_us != 0 || options.budget != 0)) {
+        refuse("work, gather-us, budget", "they are for driver=demux");
+    }
+    if (options.limit_hz == 0 && (options.limit != LIMIT_BUCKET || options.limit_burst != LIMIT_BURST)) {
+        refuse("limit, limit-burst", "they are for a limit, which limit-hz gives");
+    }
+    if (!options.server && options.server_urgency != 0) {
+        refuse("server-urgency", "it is for server=on");
     }
     if (options.change_ms != 0 && (options.driver != DRIVER_DEMUX || !options.server)) {
         refuse("change-ms", "it is for driver=demux server=on");

@@ -20,6 +20,10 @@ plan=$(realpath -e "$1" 2>/dev/null) || {
     exit 2
 }
 shift
+[[ ${SHIFT:-3} =~ ^([0-9]|10)$ ]] || {
+    echo "experiments/behnke2021/node/run.sh: SHIFT=$SHIFT: it is to be a number from 0 to 10" >&2
+    exit 2
+}
 here=$(cd "$(dirname "$0")" && pwd)
 read -ra build <<<"${BUILD:-}"
 node=$("$here/build.sh" "${build[@]}")
