@@ -341,8 +341,10 @@ typedef struct {
 /**
  * A task is about to answer a request: it waits for the next tick if it has answered `most` (at
  * least 1) in this one. So clients that each ask again as soon as they have an answer take at most
- * `most` answers in a tick from less urgent tasks, and nothing is dropped. In the receiver's task;
- * it needs INCLUDE_vTaskDelay 1.
+ * `most` answers in a tick from less urgent tasks, and nothing of theirs is dropped. What the stack
+ * itself answers, such as requests for connections, has no such pace: a budget is a bound on it.
+ * A client that sends several requests ahead fills the receiver's buffers meanwhile, and has to send
+ * again what finds none. In the receiver's task; it needs INCLUDE_vTaskDelay 1.
  */
 WEIR_INLINE void weir_freertos_keep_pace(weir_freertos_pace_t *pace, uint32_t most)
 {
