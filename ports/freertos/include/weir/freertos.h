@@ -318,8 +318,8 @@ WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
 }
 
 /**
- * A frame that the card calls broken, or that is too long for a buffer, is skipped without a look at
- * it: it counts as malformed, and what it took is nobody's. Its length is work like any other's:
+ * A frame that the card calls broken, or that is too long for a buffer, is skipped without a look:
+ * it counts as malformed, and what it took is nobody's. Its length is work like any other's:
  * weir_freertos_further_work(). In the card's interrupt.
  */
 WEIR_INLINE void weir_freertos_discard_broken(weir_freertos_net_t *net)
@@ -343,8 +343,8 @@ typedef struct {
  * least 1) in this one. So clients that each ask again as soon as they have an answer take at most
  * `most` answers in a tick from less urgent tasks, and nothing of theirs is dropped. What the stack
  * itself answers, such as requests for connections, has no such pace: a budget is a bound on it.
- * A client that sends several requests ahead fills the receiver's buffers meanwhile, and has to send
- * again what finds none. In the receiver's task; it needs INCLUDE_vTaskDelay 1.
+ * A client that sends several requests ahead fills the receiver's buffers meanwhile, and has to
+ * send again what finds none. In the receiver's task; it needs INCLUDE_vTaskDelay 1.
  */
 WEIR_INLINE void weir_freertos_keep_pace(weir_freertos_pace_t *pace, uint32_t most)
 {
