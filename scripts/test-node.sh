@@ -50,9 +50,8 @@ refuses "node: \`limit-hz\`" "$plan" limit-hz=1 limit=bursty limit-burst=43
 refuses "node: \`limit-hz\`" "$plan" driver=demux change-ms=50 limit-hz=2 limit-burst=43
 refuses "node: \`neighbour\`" "$plan" address=dhcp neighbour=10.0.0.1/52:54:00:00:00:01
 refuses "node: \`neighbour\`" "$plan" address=10.0.0.2 neighbour=10.1.0.1/52:54:00:00:00:01
-
-refuses "node: \`address\`" "$plan" address=224.0.0.1
-refuses "node: \`address\`" "$plan" address=10.0.0.255
+refuses "node: \`address=224.0.0.1\`" "$plan" address=224.0.0.1
+refuses "node: \`address=10.0.0.255\`" "$plan" address=10.0.0.255
 refuses "node: \`work, gather-us, budget\`" "$plan" budget=5
 refuses "node: \`limit, limit-burst\`" "$plan" limit=bursty
 refuses "node: \`server-urgency\`" "$plan" server=off server-urgency=5

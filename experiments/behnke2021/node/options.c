@@ -145,11 +145,19 @@ static bool read_ipv4(const char **text, char end, uint32_t *address)
     return *address != 0;
 }
 
+/* Can a host of a network of 254 have this address? */
+static bool is_a_hosts(uint32_t address)
+{
+    uint32_t first = address & 0xff, last = address >> 24;
+    return first != 0 && first != 127 && first < 224 && last != 0 && last != 255;
+}
+
 static void read_address(const char *word, const char *text)
 {
     options.address = 0;
-    if (strcmp(text, "dhcp") != 0 && !read_ipv4(&text, 0, &options.address)) {
-        refuse(word, "it is to be dhcp or four numbers up to 255, as in 10.0.0.2, and not 0.0.0.0");
+    if (strcmp(text, "dhcp") != 0 && !(read_ipv4(&text, 0, &options.address) && is_a_hosts(options.address))) {
+        refuse(word,
+               "it is to be dhcp or a host's address, as in 10.0.0.2: the first number from 1 to 223 and not 127, the last from 1 to 254");
     }
 }
 
@@ -250,14 +258,7 @@ static void refuse_urgency(void)
     host_exit(2);
 }
 
-/* Can a host of a network of 254 have this address? */
-static bool is_a_hosts(uint32_t address)
-{
-    uint32_t first = address & 0xff, last = address >> 24;
-    return first != 0 && first != 127 && first < 224 && last != 0 && last != 255;
-}
-
-/* Addresses that are no host's, and values that are possible alone, and not together. */
+/* Values that are possible alone, and not together. */
 static void refuse_combinations(void)
 {
     refuse_urgency();
@@ -266,9 +267,6 @@ static void refuse_combinations(void)
     uint32_t least_hz = options.change_ms != 0 ? (options.limit_hz + 1) / 2 : options.limit_hz;
     if (options.limit_hz != 0 && 42 * least_hz < options.limit_burst) {
         refuse("limit-hz", "it is to be limit-burst / 42 at least, with change-ms twice that");
-    }
-    if (options.address != 0 && !is_a_hosts(options.address)) {
-        refuse("address", "it is to be a host's: the first number below 224 and not 0 or 127, the last from 1 to 254");
     }
     uint32_t apart = options.neighbour ^ options.address;
     if (options.neighbour != 0 && (options.address == 0 || apart << 8 != 0 || apart == 0 || !is_a_hosts(options.neighbour))) {
