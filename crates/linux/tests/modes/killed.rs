@@ -30,7 +30,9 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
         let _receiver = receiver(&machine, 9, 30);
         let begin = Instant::now();
         let mut whole = machine.run();
-        let time = begin.elapsed();
+        // When a start is killed at the latest: as often before it is ready as after. How long it
+        // takes depends on what else the machine does, so this follows where the kills fall.
+        let mut latest = 2 * begin.elapsed();
         whole.kill().unwrap();
         whole.wait().unwrap();
         assert_ne!(machine.settings(), before);
@@ -43,18 +45,21 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // As often before it is ready as after.
-            sleep(random(2 * time));
+            sleep(random(latest));
             child.kill().unwrap();
             child.wait().unwrap();
-            changed += u32::from(machine.settings() != before);
+            let has_changed = machine.settings() != before;
+            latest = latest.mul_f64(if has_changed { 0.9 } else { 1.1 });
+            changed += u32::from(has_changed);
             let stopped = machine.weir("stop").output().unwrap();
             assert!(stopped.status.success(), "{round}: {stopped:?}");
             assert_eq!(machine.settings(), before, "{round}");
             until("the program is gone", || program_of(&machine.ground) == 0);
             assert!(!machine.state().exists() || machine.is_clean());
         }
-        println!("{mode}: {changed} of {KILLS} were killed in the midst; one start takes {time:?}");
+        println!(
+            "{mode}: {changed} of {KILLS} were killed in the midst; the last at most after {latest:?}"
+        );
         assert!(changed >= KILLS / 10, "{mode}: only {changed} of {KILLS}");
     }
 }
