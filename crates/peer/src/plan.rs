@@ -140,6 +140,9 @@ pub enum PlanError {
     /// Its frames cannot be.
     #[error("the plan: such a frame of a flood has from {0} to {1} bytes, not {2}")]
     Length(usize, usize, usize),
+    /// A flood or the measurement ends before it begins.
+    #[error("the plan: the {0} begins at {1} ns and ends at {2} ns: the end is to be later")]
+    Order(&'static str, u64, u64),
     /// A line of the interrupt controller has two patterns.
     #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
     TwoPatterns(u16),
@@ -160,7 +163,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// The text is no plan, or one of its patterns or lengths is impossible.
+    /// The text is no plan, or one of its patterns, times or lengths is impossible.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let plan: Self = serde_json::from_str(text)?;
         if let Some(pings) = &plan.pings {
@@ -175,6 +178,14 @@ impl Plan {
         if let Some(flood) = &plan.flood {
             Pattern::parse(&flood.pattern, CLOCK_HZ)?;
             flood.frames.length(flood)?;
+            in_order("flood", flood.begin, flood.end)?;
+        }
+        if let Some(measure) = &plan.measure {
+            in_order(
+                "measurement",
+                measure.begin,
+                measure.end.unwrap_or(plan.end),
+            )?;
         }
         for variable in plan.measure.iter().flat_map(|measure| &measure.watch) {
             if !matches!(variable.bytes, 1 | 2 | 4 | 8) {
@@ -187,6 +198,14 @@ impl Plan {
             return Err(PlanError::Output(name, output.bit, output.address));
         }
         Ok(plan)
+    }
+}
+
+fn in_order(what: &'static str, begin: u64, end: u64) -> Result<(), PlanError> {
+    if begin < end {
+        Ok(())
+    } else {
+        Err(PlanError::Order(what, begin, end))
     }
 }
 
@@ -249,6 +268,14 @@ mod tests {
             (
                 r#"{"end": "1s", "flood": {"pattern": "1kHz", "begin": "1ms", "end": "2ms", "length": 59}}"#,
                 "from 60 to 1514 bytes, not 59",
+            ),
+            (
+                r#"{"end": "1s", "flood": {"pattern": "1kHz", "begin": "2ms", "end": "1ms"}}"#,
+                "the flood begins at 2000000 ns and ends at 1000000 ns",
+            ),
+            (
+                r#"{"end": "1s", "measure": {"begin": "1s"}}"#,
+                "the measurement begins at 1000000000 ns and ends at 1000000000 ns",
             ),
             (
                 r#"{"end": "1s", "pins": [{"line": 3}]}"#,
