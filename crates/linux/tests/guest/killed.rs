@@ -67,8 +67,8 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
     };
     let begin = Instant::now();
     assert!(start().wait().unwrap().success());
-    // When a run is killed at the latest: after as long as runs take, which depends on what else the
-    // machine does. It follows where the kills fall.
+    // When a run is killed at the latest: after as long as runs take. That depends on what else
+    // the machine does, so it follows where the kills fall.
     let mut latest = begin.elapsed();
     assert_eq!((all(&interface), left(folder.path())), (before.clone(), 0));
     let (mut changed, mut journals) = (0, 0);
