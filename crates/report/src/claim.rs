@@ -18,6 +18,8 @@ pub enum Goal {
     Equal(f64),
     /// From the first to the second, both included.
     Within(f64, f64),
+    /// Any number: the value is shown beside others, and not judged.
+    Shown,
 }
 
 impl Goal {
@@ -31,6 +33,7 @@ impl Goal {
             #[allow(clippy::float_cmp)]
             Self::Equal(value) => measured == value,
             Self::Within(least, most) => (least..=most).contains(&measured),
+            Self::Shown => !measured.is_nan(),
         }
     }
 }
@@ -42,6 +45,7 @@ impl fmt::Display for Goal {
             Self::AtLeast(least) => write!(f, "≥ {}", short(*least)),
             Self::Equal(value) => write!(f, "= {}", short(*value)),
             Self::Within(least, most) => write!(f, "{} to {}", short(*least), short(*most)),
+            Self::Shown => f.write_str("-"),
         }
     }
 }
@@ -70,6 +74,8 @@ pub struct Claim {
 pub enum ClaimVerdict {
     /// It is as it should be.
     Met,
+    /// It is a number, and has no goal.
+    Shown,
     /// It is not, as was known, and it did not fall behind.
     Missed,
     /// It is not.
@@ -87,6 +93,7 @@ impl Claim {
     #[must_use]
     pub fn verdict(&self) -> ClaimVerdict {
         match self.today {
+            _ if self.is_met() && self.goal == Goal::Shown => ClaimVerdict::Shown,
             _ if self.is_met() => ClaimVerdict::Met,
             Some(today) if today.is_met_by(self.measured) => ClaimVerdict::Missed,
             _ => ClaimVerdict::NotMet,
@@ -98,20 +105,28 @@ impl Claim {
 mod tests {
     use super::{Claim, ClaimVerdict, Goal};
 
+    fn claim(goal: Goal, today: Option<Goal>, measured: f64) -> Claim {
+        Claim {
+            id: String::new(),
+            what: String::new(),
+            unit: String::new(),
+            paper: None,
+            goal,
+            today,
+            measured,
+        }
+    }
+
+    #[test]
+    fn what_is_only_shown_is_a_number() {
+        let verdict = |measured| claim(Goal::Shown, None, measured).verdict();
+        assert_eq!(verdict(-1.0), ClaimVerdict::Shown);
+        assert_eq!(verdict(f64::NAN), ClaimVerdict::NotMet);
+    }
+
     #[test]
     fn a_goal_that_is_missed_as_known_may_not_fall_behind() {
-        let verdict = |today, measured| {
-            let claim = Claim {
-                id: String::new(),
-                what: String::new(),
-                unit: String::new(),
-                paper: None,
-                goal: Goal::AtMost(1.0),
-                today,
-                measured,
-            };
-            claim.verdict()
-        };
+        let verdict = |today, measured| claim(Goal::AtMost(1.0), today, measured).verdict();
         let today = Some(Goal::AtMost(2.0));
         assert_eq!(verdict(None, 1.5), ClaimVerdict::NotMet);
         assert_eq!(verdict(today, 1.0), ClaimVerdict::Met);
@@ -137,6 +152,7 @@ mod tests {
             Goal::AtLeast(1.0),
             Goal::Equal(1.0),
             Goal::Within(0.0, 1.0),
+            Goal::Shown,
         ] {
             assert!(!goal.is_met_by(f64::NAN), "{goal}");
         }

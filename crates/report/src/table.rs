@@ -26,6 +26,7 @@ pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     for claim in claims {
         let (word, colour) = match claim.verdict() {
             ClaimVerdict::Met => ("met", Color::Green),
+            ClaimVerdict::Shown => ("shown", Color::Reset),
             ClaimVerdict::Missed => ("missed", Color::Yellow),
             ClaimVerdict::NotMet => ("NOT MET", Color::Red),
         };

@@ -70,6 +70,9 @@ struct ClaimSpec {
     at_least: Option<f64>,
     equal: Option<f64>,
     within: Option<[f64; 2]>,
+    /// Is it only shown beside the others, without a goal?
+    #[serde(default)]
+    shown: bool,
     /// A value that misses the goal: the goal is known to be missed today, but the measured value
     /// must not be worse than this one.
     today: Option<f64>,
@@ -80,13 +83,15 @@ struct ClaimSpec {
 
 impl ClaimSpec {
     fn goal(&self) -> Option<Goal> {
-        match (self.at_most, self.at_least, self.equal, self.within) {
-            (Some(most), None, None, None) => Some(Goal::AtMost(most)),
-            (None, Some(least), None, None) => Some(Goal::AtLeast(least)),
-            (None, None, Some(value), None) => Some(Goal::Equal(value)),
-            (None, None, None, Some([least, most])) => Some(Goal::Within(least, most)),
-            _ => None,
-        }
+        let goals = [
+            self.at_most.map(Goal::AtMost),
+            self.at_least.map(Goal::AtLeast),
+            self.equal.map(Goal::Equal),
+            self.within.map(|[least, most]| Goal::Within(least, most)),
+            self.shown.then_some(Goal::Shown),
+        ];
+        let mut stated = goals.into_iter().flatten();
+        stated.next().filter(|_| stated.next().is_none())
     }
 
     /// The claim, or one claim about each variant in `of`, with the place of its id.
@@ -99,7 +104,7 @@ impl ClaimSpec {
             pointer.wrong(
                 &self.id,
                 format!("the claim `{}` does not state one goal", self.id.get_ref()),
-                "a goal is one of `at_most = 1`, `at_least = 1`, `equal = 0` and `within = [1, 2]`",
+                "a goal is one of `at_most = 1`, `at_least = 1`, `equal = 0` and `within = [1, 2]`; `shown = true` is for a value without one",
             )
         })?;
         let today = match (self.today, goal) {
