@@ -159,6 +159,8 @@ const NAMES_WIDTH: u32 = 290;
 const NAME_LINE: i32 = 19;
 /// Begin and end of a curve's sample before its name, right of the axes.
 const SAMPLE: (i32, i32) = (22, 50);
+/// Between the sample and the name.
+const NAME_GAP: i32 = 6;
 /// A curve of at most this many points has no line: it would suggest more than was measured.
 const NO_LINE: usize = 3;
 /// Curves of at most this many points have large markers.
@@ -189,7 +191,10 @@ impl Plot {
         let size = (WIDTH, TITLE_HEIGHT + PANEL_HEIGHT * panels);
         let all = SVGBackend::with_string(svg, size).into_drawing_area();
         all.fill(&WHITE)?;
-        let rest = all.titled(&self.title, (FONT, title_size(&self.title)))?;
+        let rest = all.titled(
+            &self.title,
+            (FONT, fitting(&self.title, i32::try_from(WIDTH)?, 20)),
+        )?;
         for (area, panel) in rest
             .split_evenly((self.panels.len(), 1))
             .iter()
@@ -202,11 +207,11 @@ impl Plot {
     }
 }
 
-/// The size of the letters of a picture's title, so that it fits: ten letters are as wide as 4.3 of
-/// them are high, in the mean.
-fn title_size(title: &str) -> u32 {
-    let letters = u32::try_from(title.chars().count()).unwrap_or(u32::MAX);
-    (10 * WIDTH * 10 / 43 / letters.max(1)).clamp(10, 20)
+/// The size of letters with which a text is at most `width` pixels wide, up to `most`: ten letters
+/// are as wide as 4.3 of them are high, in the mean. Smaller ones than 8 are not readable.
+fn fitting(text: &str, width: i32, most: i32) -> i32 {
+    let letters = i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
+    (10 * width * 10 / 43 / letters.max(1)).clamp(8, most)
 }
 
 pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -308,10 +313,12 @@ fn draw_names(area: &Area, right: i32, mut ends: Vec<((i32, i32), &Curve, Colour
             area.draw(&PathElement::new(ends, leader))?;
         }
         stroke(area, (begin, place), (end, place), colour, curve.stroke)?;
+        let at = end + NAME_GAP;
+        let size = fitting(&curve.label, columns.end - left - at, TEXT);
         area.draw(&Text::new(
             curve.label.clone(),
-            (end + 6, place - TEXT / 2),
-            (FONT, TEXT),
+            (at, place - size / 2),
+            (FONT, size),
         ))?;
     }
     Ok(())
@@ -418,11 +425,30 @@ mod tests {
     }
 
     #[test]
-    fn long_titles_are_smaller() {
-        assert_eq!(title_size("Figure 1"), 20);
-        assert_eq!(title_size(&"x".repeat(115)), 20);
-        assert_eq!(title_size(&"x".repeat(136)), 17);
-        assert_eq!(title_size(""), 20);
+    fn long_texts_are_smaller() {
+        assert_eq!(fitting("Figure 1", 1000, 20), 20);
+        assert_eq!(fitting(&"x".repeat(115), 1000, 20), 20);
+        assert_eq!(fitting(&"x".repeat(136), 1000, 20), 17);
+        assert_eq!(fitting("", 1000, 20), 20);
+        assert_eq!(fitting(&"x".repeat(1_000_000), 1000, 20), 8);
+    }
+
+    #[test]
+    fn long_names_of_curves_stay_in_the_picture() {
+        for letters in [10, 40, 64] {
+            let mut plot = plot(vec![(1.0, 1.0), (2.0, 2.0)]);
+            let name = "x".repeat(letters);
+            plot.panels[0].curves[0].label.clone_from(&name);
+            let svg = plot.to_svg().unwrap();
+            let text = &svg[..svg.find(&name).unwrap()];
+            let text = &text[text.rfind("<text").unwrap()..];
+            let number = |name: &str| -> f64 {
+                let value = text.split(&format!(" {name}=\"")).nth(1).unwrap();
+                value.split('"').next().unwrap().parse().unwrap()
+            };
+            let wide = 0.43 * number("font-size") * letters as f64;
+            assert!(number("x") + wide <= f64::from(WIDTH), "{letters}: {text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@ use weir_report::{Claim, Curve, CurveKind, Goal, Panel, Plot, Series};
 use super::error::{ExperimentError, list};
 use super::kind::{Kind, KindEntry};
 use super::pointer::Pointer;
-use super::setup::{FlavourSources, Name, PanelSpec, Role, RunTimes, Setup, Variant, each};
+use super::setup::{
+    CurveSpec, FlavourSources, Name, PanelSpec, Role, RunTimes, Setup, Variant, each,
+};
 
 /// A checked experiment file.
 #[derive(Debug)]
@@ -174,9 +176,8 @@ impl ExperimentFile {
         unique(&pointer, "claim", claim_ids.iter())?;
         let mut panel = written.panel;
         for panel in &mut panel {
-            if let Some(each) = &panel.each {
-                panel.curves.extend(kind.curves(each));
-            }
+            let of_variants = variant_curves(&pointer, kind.as_ref(), panel)?;
+            panel.curves.extend(of_variants);
             if panel.curves.is_empty() {
                 return Err(pointer.wrong(
                     &panel.title,
@@ -273,6 +274,43 @@ impl ExperimentFile {
             panels,
         }))
     }
+}
+
+/// The curves of a panel with `each`: those of the variants in `of`, or of all.
+fn variant_curves(
+    pointer: &Pointer,
+    kind: &dyn Kind,
+    panel: &PanelSpec,
+) -> Result<Vec<CurveSpec>, ExperimentError> {
+    let Some(each) = &panel.each else {
+        return panel.of.first().map_or(Ok(Vec::new()), |variant| {
+            Err(pointer.wrong(
+                variant,
+                "`of` names variants, and the panel has no `each`".to_owned(),
+                "`each` is the series of which these variants have a curve",
+            ))
+        });
+    };
+    let mut all = kind.curves(each);
+    if panel.of.is_empty() {
+        return Ok(all);
+    }
+    let mut curves = Vec::new();
+    for variant in &panel.of {
+        let id = format!("{}.{}", variant.get_ref(), each.get_ref());
+        let Some(place) = all.iter().position(|curve| *curve.of.get_ref() == id) else {
+            return Err(pointer.wrong(
+                variant,
+                format!(
+                    "`{}` is no variant, or stands here twice",
+                    variant.get_ref()
+                ),
+                "`of` has ids of variants",
+            ));
+        };
+        curves.push(all.remove(place));
+    }
+    Ok(curves)
 }
 
 /// The kind that the file names, if the file has the kind's table.

@@ -202,6 +202,9 @@ pub(super) struct PanelSpec {
     /// A series of which each variant has a curve, in place of `curves`; the variants state how
     /// their curves are drawn.
     pub each: Option<Spanned<String>>,
+    /// The variants that have one with `each`; an empty list means all.
+    #[serde(default)]
+    pub of: Vec<Spanned<String>>,
 }
 
 /// A curve of a panel.

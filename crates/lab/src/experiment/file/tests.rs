@@ -85,7 +85,11 @@ fn a_claim_that_nothing_measures_is_pointed_at() {
 
 #[test]
 fn a_claim_states_one_goal() {
-    for goal in ["", ", at_most = 1, equal = 2", ", at_most = 1, shown = true"] {
+    for goal in [
+        "",
+        ", at_most = 1, equal = 2",
+        ", at_most = 1, shown = true",
+    ] {
         let (message, place) = refused(", at_most = 4.6", goal);
         assert!(message.contains("one goal"), "{message}");
         assert_eq!(place, "\"c.strict\"");
