@@ -191,3 +191,59 @@ fn an_ideal_limiter_has_a_limit_and_no_other_variant_has() {
         assert_eq!(place, "\"c.strict\"");
     }
 }
+
+#[test]
+fn a_panel_is_about_all_variants_or_about_those_it_names() {
+    let node = r#"
+title = "t"
+paper = "behnke2021"
+section = "V"
+about = "a"
+kind = "node"
+claim = []
+[node]
+windows = 1
+seeds = [1]
+x = { title = "x", values = [5, 6] }
+series = [{ id = "VARIANT.late", y = "%", value = "VARIANT.late_jobs" }]
+variant = [
+    { id = "a", packets = "simulated", pattern = "1kHz", label = "one", colour = "blue" },
+    { id = "b", packets = "simulated", pattern = "1kHz", label = "two", colour = "green" },
+]
+[[panel]]
+title = "p"
+"#;
+    let parse = |panel: &str| ExperimentFile::parse(KINDS, "fig9.toml", &format!("{node}{panel}"));
+    for (panel, labels) in [
+        (r#"each = "late""#, &["one", "two"][..]),
+        (
+            r#"each = "late"
+        of = ["b"]"#,
+            &["two"],
+        ),
+    ] {
+        let file = parse(panel).unwrap();
+        let curves = file.panel[0].curves.iter();
+        assert_eq!(curves.map(|curve| &curve.label).collect::<Vec<_>>(), labels);
+    }
+    for (panel, message) in [
+        (
+            r#"each = "late"
+        of = ["c"]"#,
+            "`c` is no variant",
+        ),
+        (
+            r#"each = "late"
+        of = ["a", "a"]"#,
+            "stands here twice",
+        ),
+        (
+            r#"curves = [{ of = "a.late", label = "a", colour = "blue" }]
+        of = ["a"]"#,
+            "the panel has no `each`",
+        ),
+    ] {
+        let error = parse(panel).unwrap_err();
+        assert!(error.to_string().contains(message), "{panel}: {error}");
+    }
+}
