@@ -90,7 +90,7 @@ fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
 
 #[test]
 fn hosts_that_do_not_exist_take_no_buffer_for_good() {
-    let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
+    let Some(node) = Node::built(&["-DNODE_WEIR", "-DNODE_HARDENED"]) else {
         return;
     };
     let neighbour = "neighbour=10.0.0.1/52:54:00:00:00:01";
