@@ -182,7 +182,7 @@ impl ExperimentFile {
                 return Err(pointer.wrong(
                     &panel.title,
                     format!("the panel `{}` has no curve", panel.title.get_ref()),
-                    "give it `curves`, or with the kind `linux` `each`, the series that every variant has",
+                    "give it `curves`, or with the kinds `linux` and `node` `each`, a series of its variants",
                 ));
             }
         }
@@ -295,9 +295,15 @@ fn variant_curves(
     if panel.of.is_empty() {
         return Ok(all);
     }
+    let suffix = format!(".{}", each.get_ref());
+    let id_of = |curve: &CurveSpec| curve.of.get_ref().strip_suffix(&suffix).map(str::to_owned);
+    let help = format!(
+        "the variants are {}, each once",
+        list(&all.iter().filter_map(id_of).collect())
+    );
     let mut curves = Vec::new();
     for variant in &panel.of {
-        let id = format!("{}.{}", variant.get_ref(), each.get_ref());
+        let id = format!("{}{suffix}", variant.get_ref());
         let Some(place) = all.iter().position(|curve| *curve.of.get_ref() == id) else {
             return Err(pointer.wrong(
                 variant,
@@ -305,7 +311,7 @@ fn variant_curves(
                     "`{}` is no variant, or stands here twice",
                     variant.get_ref()
                 ),
-                "`of` has ids of variants",
+                help,
             ));
         };
         curves.push(all.remove(place));

@@ -98,7 +98,7 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
         assert_eq!(left(folder.path()), 0);
     }
     println!(
-        "of 100 killed, {journals} had a journal and {changed} had changed something; the last at most after {latest:?}"
+        "of 100 killed, {journals} had a journal and {changed} had changed something; the last one was killed within {latest:?}"
     );
     assert!(
         changed >= 10,

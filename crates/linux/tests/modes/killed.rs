@@ -58,7 +58,7 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
             assert!(!machine.state().exists() || machine.is_clean());
         }
         println!(
-            "{mode}: {changed} of {KILLS} were killed in the midst; the last at most after {latest:?}"
+            "{mode}: {changed} of {KILLS} were killed in the midst; the last one within {latest:?}"
         );
         assert!(changed >= KILLS / 10, "{mode}: only {changed} of {KILLS}");
     }
