@@ -31,7 +31,7 @@ fi
 # Whether the experiment of this file, or the one that it is based on, has a short form.
 has_short_form() {
     local base
-    ! grep -q '^quick = {' "$1" || return 0
+    ! grep -q '^quick = ' "$1" || return 0
     base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$1")
     [ -n "$base" ] && has_short_form "$(dirname "$1")/$base.toml"
 }

@@ -64,10 +64,11 @@ fn repository(experiment: &str) -> tempfile::TempDir {
 }
 
 /// The exit code, and the output without line breaks.
-fn reproduce(root: &Path) -> (i32, String) {
+fn reproduce(root: &Path, options: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root)
         .args(["reproduce", "none/small"])
+        .args(options)
         .output()
         .unwrap();
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
@@ -79,10 +80,10 @@ fn reproduce(root: &Path) -> (i32, String) {
 #[test]
 fn no_attack_goes_beyond_the_bound_and_the_same_ones_are_found_again() {
     let root = repository(EXPERIMENT);
-    let (code, said) = reproduce(root.path());
+    let (code, said) = reproduce(root.path(), &[]);
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("observed, cycles"), "{said}");
-    let (_, again) = reproduce(root.path());
+    let (_, again) = reproduce(root.path(), &[]);
     assert_eq!(said, again);
 }
 
@@ -90,7 +91,7 @@ fn no_attack_goes_beyond_the_bound_and_the_same_ones_are_found_again() {
 fn what_the_system_file_states_is_held_against_the_board() {
     let stated = |from: &str, to: &str| {
         assert!(EXPERIMENT.contains(from));
-        reproduce(repository(&EXPERIMENT.replace(from, to)).path())
+        reproduce(repository(&EXPERIMENT.replace(from, to)).path(), &[])
     };
     let (code, said) = stated("\"400 cycles\"", "\"401 cycles\"");
     assert_eq!(code, 0, "another body is compiled: {said}");
@@ -111,7 +112,24 @@ fn a_bound_that_is_too_small_is_found_out() {
     let costs = "clock = \"4MHz\", costs = { strict = { lazy = { request_served = \"20 cycles\", request_refused = \"20 cycles\", expiry_served = \"20 cycles\", expiry_empty = \"20 cycles\" } } } }\nsource";
     assert!(EXPERIMENT.contains(cpu));
     let root = repository(&EXPERIMENT.replace(cpu, costs));
-    let (code, said) = reproduce(root.path());
+    let (code, said) = reproduce(root.path(), &[]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("not met: min_ratio"), "{said}");
+}
+
+#[test]
+fn the_quick_form_has_fewer_runs_if_it_has_a_number_of_its_own() {
+    let quick = |number| EXPERIMENT.replace("runs = 80", &format!("runs = 80\nquick = {number}"));
+    let shown = |experiment: &str, options: &[&str]| {
+        let root = repository(experiment);
+        reproduce(root.path(), options)
+    };
+    let few = shown(&EXPERIMENT.replace("runs = 80", "runs = 20"), &[]);
+    assert_eq!(shown(&quick(20), &["--quick"]).1, few.1);
+    assert_eq!(shown(&quick(100), &["--quick"]), shown(EXPERIMENT, &[]));
+    let (code, said) = shown(EXPERIMENT, &["--quick"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("has no quick form"), "{said}");
+    let (code, said) = shown(&quick(0), &["--quick"]);
+    assert_eq!(code, 2, "{said}");
 }

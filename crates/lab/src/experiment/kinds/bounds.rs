@@ -8,6 +8,7 @@ mod random;
 mod search;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU64;
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
@@ -40,6 +41,8 @@ struct Bounds {
     /// The number of runs of each case of the file.
     #[serde(default)]
     runs: u64,
+    /// The most runs of each case, also of a drawn one, in the form `--quick`.
+    quick: Option<NonZeroU64>,
     /// The seed of all random numbers.
     seed: u64,
     #[serde(default)]
@@ -94,6 +97,17 @@ impl Kind for Bounds {
             claims,
             series: BTreeSet::from([RATIO.to_owned()]),
         }
+    }
+
+    fn shorten(&mut self) -> bool {
+        let Some(most) = self.quick.map(NonZeroU64::get) else {
+            return false;
+        };
+        self.runs = self.runs.min(most);
+        if let Some(random) = &mut self.random {
+            random.runs = random.runs.min(most);
+        }
+        true
     }
 
     /// Attacks every case.
