@@ -51,6 +51,8 @@ if [ "${1-}" = --inside ]; then
     done
     [ ! -d "$root/mnt/cargo" ] || passed+=(CARGO_HOME=/mnt/cargo PIP_CACHE_DIR=/mnt/pip)
     home=~root
+    # No crate is built a second time there: what that needs is not kept.
+    passed+=(CARGO_INCREMENTAL=0)
     # shellcheck disable=SC2016 # the inner shell expands it
     exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \
         LANG=C.UTF-8 TERM="${TERM-dumb}" WEIR_NETWORK_FAILURES=/network-failures "${passed[@]}" \

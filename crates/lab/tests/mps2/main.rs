@@ -137,7 +137,7 @@ fn qemu_counts_every_exception_under_two_floods_and_each_run_is_the_same() {
             return;
         };
         let flags = [
-            "--for=20ms",
+            "--for=6ms",
             "--flood=IRQ20=poisson:3MHz:seed=1",
             "--flood=IRQ21=poisson:4MHz:seed=2",
             "--counter=handled",
