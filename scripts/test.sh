@@ -19,8 +19,15 @@ case ${1-} in
     exit 0
     ;;
 esac
+rows=()
+# Prints what the parts that have ended came to, a line each.
+table() {
+    echo
+    printf '%-12s %-7s %8s %7s %7s %8s\n' part verdict time passed failed skipped
+    for row in "${rows[@]}"; do echo "$row"; done
+}
 # Ctrl-C ends the running part, and no other part starts.
-trap 'exit 130' INT TERM HUP
+trap 'table; exit 130' INT TERM HUP
 parts=$(sed -n 's/^TEST_PARTS := //p' Makefile)
 [ $# -gt 0 ] || {
     echo "test: name one part or several, such as test-core; 'make help' lists them" >&2
@@ -77,7 +84,6 @@ make_part() {
 passed=0
 failed=0
 skipped=0
-rows=()
 # Says what became of a part.
 judge() {
     local part=$1 log=$logs/$1.log code seconds
@@ -143,9 +149,7 @@ for part; do
     fi
 done
 
-echo
-printf '%-12s %-7s %8s %7s %7s %8s\n' part verdict time passed failed skipped
-for row in "${rows[@]}"; do echo "$row"; done
+table
 echo
 echo "tests: $passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
