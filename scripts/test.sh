@@ -22,6 +22,7 @@ esac
 rows=()
 # Prints what the parts that have ended came to, a line each.
 table() {
+    [ ${#rows[@]} -gt 0 ] || return 0
     echo
     printf '%-12s %-7s %8s %7s %7s %8s\n' part verdict time passed failed skipped
     for row in "${rows[@]}"; do echo "$row"; done
