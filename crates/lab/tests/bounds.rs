@@ -132,4 +132,5 @@ fn the_quick_form_has_fewer_runs_if_it_has_a_number_of_its_own() {
     assert!(said.contains("has no quick form"), "{said}");
     let (code, said) = shown(&quick(0), &["--quick"]);
     assert_eq!(code, 2, "{said}");
+    assert!(said.contains("nonzero"), "{said}");
 }

@@ -41,7 +41,7 @@ struct Bounds {
     /// The number of runs of each case of the file.
     #[serde(default)]
     runs: u64,
-    /// The most runs of each case, also of a drawn one, in the form `--quick`.
+    /// The most runs of each case of the file in the form `--quick`.
     quick: Option<NonZeroU64>,
     /// The seed of all random numbers.
     seed: u64,
@@ -104,9 +104,6 @@ impl Kind for Bounds {
             return false;
         };
         self.runs = self.runs.min(most);
-        if let Some(random) = &mut self.random {
-            random.runs = random.runs.min(most);
-        }
         true
     }
 
