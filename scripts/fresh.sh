@@ -51,7 +51,7 @@ if [ "${1-}" = --inside ]; then
     done
     [ ! -d "$root/mnt/cargo" ] || passed+=(CARGO_HOME=/mnt/cargo PIP_CACHE_DIR=/mnt/pip)
     home=~root
-    # No crate is built a second time there: what that needs is not kept.
+    # Nothing is edited there, so cargo need not keep what makes the next build of a crate quicker.
     passed+=(CARGO_INCREMENTAL=0)
     # shellcheck disable=SC2016 # the inner shell expands it
     exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \

@@ -6,7 +6,7 @@
   rtl/limit/area/run.py --counts             only counts.csv and tools.json
   rtl/limit/area/run.py --paths              only paths.csv: which paths are the slowest with a limiter, in placements of their own
   rtl/limit/area/run.py --check              checks that the committed counts and netlists of iCE40, and one run, are those of today's RTL
-  rtl/limit/area/run.py --quick              the same of one processor, and of no run: a quarter of the time
+  rtl/limit/area/run.py --quick              the same of one processor, and of no run
 
 A run that is interrupted goes on where it ended; runs of a netlist that is no longer made are dropped. Progress goes to stderr.
 Exit: 0 done or equal, 1 (--check, --quick) something differs, 2 it could not be run.
