@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The boards' common interface to their facts: names, clocks, lines, compilers.
-use weir_target::Board;
+use weir_boards::Board;
 
 use crate::chip::ATMEGA128;
 use crate::firmware::Toolchain;

@@ -2,7 +2,7 @@
 //! The ATmega128, as `boards/atmega128/board.toml` describes it.
 use std::sync::LazyLock;
 
-use weir_target::{Avr, Board};
+use weir_boards::{Avr, Board};
 
 /// An AVR microcontroller with its board.
 #[derive(Debug, Clone, Copy)]

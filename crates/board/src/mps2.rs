@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 
-use weir_target::Board;
+use weir_boards::Board;
 
 use crate::line::Line;
 

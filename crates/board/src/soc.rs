@@ -3,7 +3,7 @@
 //! `weir-soc`, which `boards/soc/build.sh` makes, simulates it cycle by cycle.
 use std::sync::LazyLock;
 
-use weir_target::Board;
+use weir_boards::Board;
 
 mod answer;
 mod moves;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The chips for which code can be generated: those of the boards whose port has rules.
-use weir_target::{Board, Flavour};
+use weir_boards::{Board, Flavour};
 
 fn boards() -> impl Iterator<Item = &'static Board> {
     Board::all()

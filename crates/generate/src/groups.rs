@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources that share a timer's alarm on a chip whose interrupts have priorities (LIMIT-SHARED-1):
 //! what ports/cortex-m asks of them.
-use weir_target::{Board, PortRules, cortex_m};
+use weir_boards::{Board, PortRules, cortex_m};
 
 use crate::plan::PlannedSource;
 use crate::port::Lack;

@@ -13,7 +13,7 @@ use crate::c_text::{c_string, comment, definition};
 use crate::identifier::STANDS_FIRST;
 use crate::plan::{ChipPlan, LineStart, PlannedSource, SoftwareLimit};
 use crate::rtos_text;
-use weir_target::Port;
+use weir_boards::Port;
 
 /// The schema of the system files that Weir reads.
 const SCHEMA: u32 = 1;

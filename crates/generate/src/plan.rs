@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use weir_model::{Policy, Source, Timing};
 
-use weir_target::{Flavour, Port};
+use weir_boards::{Flavour, Port};
 
 use crate::rtos::RtosPlan;
 

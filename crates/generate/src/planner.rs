@@ -2,8 +2,8 @@
 //! Decides what a chip is told, and finds everything that it cannot keep.
 use std::collections::BTreeMap;
 
+use weir_boards::{Board, Channel, Flavour, Port};
 use weir_model::{Expiry, Nesting, Place, Policy, Section, Source, System, Timing};
-use weir_target::{Board, Channel, Flavour, Port};
 
 use crate::groups;
 use crate::identifier::{c_identifier, is_made_of, is_of_c};

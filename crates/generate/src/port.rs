@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a flavour of a port lacks for a limit, in the words of the system file, so that users hear
 //! of it before anything is compiled.
+use weir_boards::{Board, Channel, Flavour, Misfit, PortRules};
 use weir_model::{Policy, Timing};
-use weir_target::{Board, Channel, Flavour, Misfit, PortRules};
 
 use crate::plan::SoftwareLimit;
 

@@ -2,7 +2,7 @@
 //! The version of a compiler, on which the costs of a board's interrupts depend.
 use std::fmt::{self, Display, Formatter};
 
-use weir_target::Board;
+use weir_boards::Board;
 
 /// A compiler's command and version, such as `avr-gcc 14.2.0`. Ordered by the version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,8 +8,8 @@
 
 use std::net::IpAddr;
 
-use weir_target::Board;
-pub use weir_target::{Policy, Timing};
+use weir_boards::Board;
+pub use weir_boards::{Policy, Timing};
 
 pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
 

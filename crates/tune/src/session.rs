@@ -3,11 +3,11 @@
 
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
+use weir_boards::Flavour;
 use weir_model::{
     Diagnostics, Expiry, Hardware, Limit, LinuxBoundError, Place, Policy, System,
     parse_to_be_limited, with_hardware,
 };
-use weir_target::Flavour;
 
 use crate::band::{Band, Percent, SAME, WHOLE};
 use crate::explain::{Conflict, Remedy, explain};

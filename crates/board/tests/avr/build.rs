@@ -210,19 +210,19 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     });
 }
 
-/// The facts that crates/target states about the port agree with its headers: a limit compiles if
+/// The facts that crates/boards states about the port agree with its headers: a limit compiles if
 /// its flavour offers it, with the most ticks and not with one more.
 #[test]
 fn the_headers_take_what_the_rules_offer() {
-    let board = weir_target::Board::named("atmega128").unwrap();
+    let board = weir_boards::Board::named("atmega128").unwrap();
     let mut cases = Vec::new();
-    for flavour in weir_target::Flavour::ALL {
+    for flavour in weir_boards::Flavour::ALL {
         let rules = board.rules(flavour).unwrap();
-        for policy in weir_target::Policy::ALL {
-            if matches!(policy, weir_target::Policy::Off | weir_target::Policy::Poll) {
+        for policy in weir_boards::Policy::ALL {
+            if matches!(policy, weir_boards::Policy::Off | weir_boards::Policy::Poll) {
                 continue;
             }
-            for timing in weir_target::Timing::ALL {
+            for timing in weir_boards::Timing::ALL {
                 for burst in [0, 1, 2, 60, 61, 128, 129, 255, 256] {
                     let offer = (rules.offers)(policy, timing, burst, rules.own_bits);
                     let limit = (flavour, policy.name(), timing.name(), burst);
@@ -242,8 +242,8 @@ fn the_headers_take_what_the_rules_offer() {
         .par_iter()
         .for_each(|&((flavour, policy, timing, burst), interval, is_kept)| {
             let of_port = match flavour {
-                weir_target::Flavour::C => Flavour::C,
-                weir_target::Flavour::Fast => Flavour::Fast,
+                weir_boards::Flavour::C => Flavour::C,
+                weir_boards::Flavour::Fast => Flavour::Fast,
             };
             let name = |word: &str| format!("WEIR_LIMIT_{}", word.to_uppercase());
             let (burst, interval) = (burst.to_string(), interval.to_string());

@@ -8,7 +8,7 @@ use crate::cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
 use rayon::prelude::*;
 use weir_board::firmware::Toolchain;
 use weir_board::run::run;
-use weir_target::{Board, Flavour};
+use weir_boards::{Board, Flavour};
 
 const SOURCE: &str = "ports/cortex-m/tests/group.c";
 /// Ticks that no run of these tests lasts: who is armed for them stays so.

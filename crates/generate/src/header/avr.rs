@@ -2,7 +2,7 @@
 //! The header for ports/avr.
 use std::fmt::{self, Write};
 
-use weir_target::Flavour;
+use weir_boards::Flavour;
 
 use super::{PortText, limit_fields, stands_first};
 use crate::c_text::{call, comment, definition};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use miette::SourceSpan;
-use weir_target::{Misfit, Range};
+use weir_boards::{Misfit, Range};
 
 use super::timers::{Bank, BankCounter};
 use super::units::{CycleClock, Digits};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the interrupts of limiters cost: the numbers of the file, else those of the board.
 use miette::SourceSpan;
-use weir_target::{Board, Events};
+use weir_boards::{Board, Events};
 
 use super::cpu::Processor;
 use super::units::CycleClock;

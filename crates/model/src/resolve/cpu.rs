@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: that of a board, or one that the file describes.
 use miette::SourceSpan;
-use weir_target::{Board, Flavour, PortRules};
+use weir_boards::{Board, Flavour, PortRules};
 
 use super::costs;
 use super::units::CycleClock;

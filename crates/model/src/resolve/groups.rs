@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Groups: sources of one priority whose limits share the alarm of one timer (LIMIT-SHARED-1), on
 //! boards whose interrupts have priorities.
-use weir_target::{Board, Flavour, PortRules, cortex_m};
+use weir_boards::{Board, Flavour, PortRules, cortex_m};
 
 use super::cpu::Processor;
 use super::limits::LimitDraft;

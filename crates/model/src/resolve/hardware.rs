@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the processor of a system file offers to limits, for programs that choose them.
 use miette::SourceSpan;
-use weir_target::Range;
+use weir_boards::Range;
 
 use super::costs::{self, CostTable};
 use super::cpu::{self, Processor};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use miette::SourceSpan;
-use weir_target::Board;
+use weir_boards::Board;
 
 use super::cpu::{Processor, stated};
 use crate::Level;

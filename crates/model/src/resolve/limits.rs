@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits: which kind of limiter a file asks for, and whether its keys go together.
 use miette::SourceSpan;
-use weir_target::Range;
+use weir_boards::Range;
 
 use super::allocate::IntervalWish;
 use super::costs::{self, CostTable};

@@ -2,7 +2,7 @@
 //! Sources with their limits, and the timers that they share.
 use std::collections::HashSet;
 
-use weir_target::Events;
+use weir_boards::Events;
 
 use super::allocate::{IntervalWish, allocate};
 use super::band::{self, Effective, Near};

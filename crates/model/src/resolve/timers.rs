@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The timers that limits can use: a board's compare channels, and the file's `[[timer]]`s.
 use miette::SourceSpan;
-use weir_target::{Board, Range};
+use weir_boards::{Board, Range};
 
 use super::allocate::IntervalWish;
 use super::cpu::{Processor, stated};

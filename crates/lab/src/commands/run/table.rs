@@ -11,7 +11,7 @@ use weir_report::terminal::width;
 
 use weir_board::board::EmulatedBoard;
 use weir_board::run::{RunResult, RunSpec};
-use weir_target::ExceptionCosts;
+use weir_boards::ExceptionCosts;
 
 /// Tables that fit the terminal; without colours and emphasis if the output is no terminal.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use serde::Deserialize;
-use weir_target::{Board, Channel, Flavour, Policy, Timing};
+use weir_boards::{Board, Channel, Flavour, Policy, Timing};
 
 use super::case::{Case, Recipe, User};
 use crate::experiment::bench::Bench;

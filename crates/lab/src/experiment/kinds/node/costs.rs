@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use weir_board::firmware::Toolchain;
-use weir_target::Board;
+use weir_boards::Board;
 
 use super::BOARD;
 use crate::experiment::error::ExperimentError;

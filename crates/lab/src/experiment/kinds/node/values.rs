@@ -31,7 +31,7 @@
 //!   ([`tone::Tone::values`])
 //! - `clients.ID.last`: 1 if the last request of all had an answer in time
 use serde_json::Value;
-use weir_target::Board;
+use weir_boards::Board;
 
 use super::spec::{Ask, Node, NodeClient, NodeVariant};
 use super::{BOARD, FIRST_WINDOW, nanoseconds, system, tone};
