@@ -17,7 +17,7 @@ CARGO_TEST := $(ALONE) cargo test --locked
 TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-linux test-node
 # What the parts build of this workspace.
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
-AVR := -p weir-board -p weir-cli -p weir-lab
+AVR := -p weir-emulate -p weir-cli -p weir-lab
 ARM := -p weir-peer
 # The names of those tests in AVR that need QEMU and the compiler for Arm begin so.
 ARM_TESTS := cortex_m_ qemu_

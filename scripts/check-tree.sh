@@ -37,7 +37,7 @@ while IFS= read -r -d '' file; do
     [ -f "$file" ] || continue # deleted, not yet committed
     has_no_comment "$file" && continue
     case $file in
-    crates/board/* | crates/lab/*) licence='GPL-3.0-or-later' ;;
+    crates/emulate/* | crates/lab/*) licence='GPL-3.0-or-later' ;;
     *) licence='MIT OR Apache-2.0' ;;
     esac
     judge "$file: none of the first five lines says 'SPDX-License-Identifier: $licence'" has_line "$file" "$licence"

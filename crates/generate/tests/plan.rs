@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is generated, and what is refused with which words. That the result compiles and runs is
-//! tested on the board, in crates/board.
+//! tested on the board, in crates/emulate.
 mod systems;
 
 use proptest::prelude::*;

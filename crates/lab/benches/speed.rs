@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use weir_board::board::EmulatedBoard;
-use weir_board::firmware::Firmware;
-use weir_board::run::{LineStimulus, RunSpec, Target, run};
-use weir_board::soc::Simulator;
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::firmware::Firmware;
+use weir_emulate::run::{LineStimulus, RunSpec, Target, run};
+use weir_emulate::soc::Simulator;
 use weir_report::{Claim, Goal, claims_table};
 
 const CYCLES: u64 = 8_000_000;

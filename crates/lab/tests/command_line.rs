@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab run` as its users see it.
-#[path = "../../board/tests/common/mod.rs"]
+#[path = "../../emulate/tests/common/mod.rs"]
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -280,7 +280,7 @@ fn no_bytes_in_an_elf_make_the_loader_panic() {
             let mut damaged = good.clone();
             damaged[place] = value;
             std::fs::write(&path, damaged).unwrap();
-            let _ = weir_board::elf::Image::load(&path, &weir_board::chip::ATMEGA128);
+            let _ = weir_emulate::elf::Image::load(&path, &weir_emulate::chip::ATMEGA128);
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab run --board soc` as its users see it, with a stand-in for the simulator: the
 //! simulator's arguments, the use of its answer, and what is refused.
-#[path = "../../board/tests/common/mod.rs"]
+#[path = "../../emulate/tests/common/mod.rs"]
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
@@ -86,8 +86,8 @@ fn complaint(output: &std::process::Output) -> String {
 }
 
 fn compile(output: &Path, flags: &[&str]) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../board/tests/firmware");
-    let firmware = weir_board::firmware::Firmware {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../emulate/tests/firmware");
+    let firmware = weir_emulate::firmware::Firmware {
         sources: vec![sources.join("soc.c")],
         flags: [format!("-Wl,-T,{}", sources.join("soc.ld").display())]
             .into_iter()
@@ -95,7 +95,7 @@ fn compile(output: &Path, flags: &[&str]) {
             .collect(),
         ..Default::default()
     };
-    let toolchain = weir_board::board::EmulatedBoard::Soc.toolchain();
+    let toolchain = weir_emulate::board::EmulatedBoard::Soc.toolchain();
     firmware.build_with(toolchain, output).unwrap();
 }
 

@@ -14,7 +14,7 @@
 #define TEST_MARK OCR2
 #endif
 
-/* The twins of these values are in crates/board/tests/port/mod.rs. */
+/* The twins of these values are in crates/emulate/tests/port/mod.rs. */
 #define WATCHED_END 0x00
 #define WATCHED_START 0x10
 #define WATCHED_DISABLE 0x11

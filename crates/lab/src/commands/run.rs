@@ -12,12 +12,12 @@ use weir_model::{Duration, QuantityError, Rate};
 use weir_report::terminal::{print, print_json};
 
 use crate::experiment::bench::target;
-use weir_board::board::EmulatedBoard;
-use weir_board::chip::ATMEGA128;
-use weir_board::elf::{self, Image};
-use weir_board::line::Line;
-use weir_board::mps2::Frames;
-use weir_board::run::{
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::chip::ATMEGA128;
+use weir_emulate::elf::{self, Image};
+use weir_emulate::line::Line;
+use weir_emulate::mps2::Frames;
+use weir_emulate::run::{
     FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Target, check, run, run_with,
 };
 

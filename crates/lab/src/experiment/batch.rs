@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use rayon::prelude::*;
 
 use super::error::ExperimentError;
-use weir_board::run::{RunResult, RunSpec, run};
+use weir_emulate::run::{RunResult, RunSpec, run};
 
 /// Keeps each thread of the runs on a processor of its own, and with it the emulator that it
 /// starts: QEMU's threads take turns, and do so a quarter faster on one processor than on two.

@@ -10,14 +10,14 @@ use weir_report::{Temporary, give_way_to_interruption, uninterrupted};
 use super::error::ExperimentError;
 use super::place::Checkout;
 use super::setup::{FlavourSources, Setup, Variant};
-use weir_board::board::EmulatedBoard;
-use weir_board::chip::ATMEGA128;
-use weir_board::elf::Image;
-use weir_board::firmware::Firmware;
-use weir_board::line::Line;
-use weir_board::mps2::{Frames, Qemu};
-use weir_board::run::{LineStimulus, RunError, RunResult, RunSpec, Stimulus, Target};
-use weir_board::soc::Simulator;
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::chip::ATMEGA128;
+use weir_emulate::elf::Image;
+use weir_emulate::firmware::Firmware;
+use weir_emulate::line::Line;
+use weir_emulate::mps2::{Frames, Qemu};
+use weir_emulate::run::{LineStimulus, RunError, RunResult, RunSpec, Stimulus, Target};
+use weir_emulate::soc::Simulator;
 
 /// The variable that counts turns of the background loop, in every firmware of an experiment.
 const PROGRESS: &str = "progress";

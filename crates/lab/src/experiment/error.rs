@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use miette::{NamedSource, SourceSpan};
 
-use weir_board::firmware::FirmwareError;
-use weir_board::run::RunError;
+use weir_emulate::firmware::FirmwareError;
+use weir_emulate::run::RunError;
 
 /// Why an experiment could not be carried out.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]

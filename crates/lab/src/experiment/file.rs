@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
-use weir_board::board::EmulatedBoard;
+use weir_emulate::board::EmulatedBoard;
 use weir_report::{Claim, Curve, CurveKind, Goal, Panel, Plot, Series};
 
 use super::error::{ExperimentError, list};

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeOwned, DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use weir_board::board::EmulatedBoard;
+use weir_emulate::board::EmulatedBoard;
 
 use super::error::ExperimentError;
 use super::findings::{ExtraName, Measurements};

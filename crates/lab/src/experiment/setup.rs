@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use weir_board::board::EmulatedBoard;
+use weir_emulate::board::EmulatedBoard;
 use weir_report::{Claim, Colour, Scale, Stroke};
 
 /// The common part of experiments of all kinds.

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;
 use tempfile::TempDir;
-use weir_board::firmware::{Firmware, Toolchain};
+use weir_emulate::firmware::{Firmware, Toolchain};
 
 #[path = "../../../peer/tests/arm/mod.rs"]
 mod arm;

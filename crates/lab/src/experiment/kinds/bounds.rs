@@ -26,7 +26,7 @@ use crate::experiment::findings::{Detail, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
-use weir_board::board::EmulatedBoard;
+use weir_emulate::board::EmulatedBoard;
 
 pub(super) const KIND: KindEntry =
     KindEntry::of::<Bounds>("bounds").on(&[EmulatedBoard::Atmega128]);

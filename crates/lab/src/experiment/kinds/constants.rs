@@ -16,9 +16,9 @@ use crate::experiment::findings::Measurements;
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
-use weir_board::board::EmulatedBoard;
-use weir_board::firmware::Toolchain;
-use weir_board::run::{LineStimulus, RunResult};
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::firmware::Toolchain;
+use weir_emulate::run::{LineStimulus, RunResult};
 use worst::WorstSpec;
 
 pub(super) const KIND: KindEntry =

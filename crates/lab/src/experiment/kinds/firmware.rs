@@ -23,10 +23,12 @@ use crate::experiment::series::{self, RunKey, SeriesPlan, SeriesSpec, Values};
 use crate::experiment::setup::{Role, Setup, Variant};
 use spec::{Firmware, FloodSpec, MeasureSpec};
 use values::Meter;
-use weir_board::board::EmulatedBoard;
-use weir_board::line::Line;
-use weir_board::run::{FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus};
-use weir_board::stimulus::arrivals;
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::line::Line;
+use weir_emulate::run::{
+    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus,
+};
+use weir_emulate::stimulus::arrivals;
 
 pub(super) const KIND: KindEntry =
     KindEntry::of::<Firmware>("firmware").on(&[EmulatedBoard::Atmega128, EmulatedBoard::Soc]);

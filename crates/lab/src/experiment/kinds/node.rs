@@ -18,7 +18,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use toml::Spanned;
 use weir_arrivals::Pattern;
-use weir_board::elf;
+use weir_emulate::elf;
 use weir_model::Duration;
 use weir_report::{Temporary, give_way_to_interruption, run_to_end};
 

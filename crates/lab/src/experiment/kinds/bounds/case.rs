@@ -17,9 +17,9 @@ use crate::experiment::batch::run_one;
 use crate::experiment::bench::{Bench, edges, free_register, vector};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::FlavourSources;
-use weir_board::chip::ATMEGA128;
-use weir_board::line::Line;
-use weir_board::run::{LineStimulus, RunSpec};
+use weir_emulate::chip::ATMEGA128;
+use weir_emulate::line::Line;
+use weir_emulate::run::{LineStimulus, RunSpec};
 
 /// A case as stated in the file.
 #[derive(Debug, Deserialize)]

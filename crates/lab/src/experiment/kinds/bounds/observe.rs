@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Response times in a trace of the board.
 use super::attack::Aim;
-use weir_board::line::Line;
-use weir_board::run::{BoardEvent, EventKind};
+use weir_emulate::line::Line;
+use weir_emulate::run::{BoardEvent, EventKind};
 
 /// The observed jobs or interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use super::observe::{Response, ResponseWatch, longest_run, worst};
 use crate::experiment::batch::run_one;
 use crate::experiment::bench::edges;
 use crate::experiment::error::ExperimentError;
-use weir_board::line::Line;
-use weir_board::run::RunSpec;
+use weir_emulate::line::Line;
+use weir_emulate::run::RunSpec;
 
 /// A firmware under attack.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use crate::experiment::bench::{Bench, edges};
 use crate::experiment::costs::WorstCosts;
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::FlavourSources;
-use weir_board::line::Line;
-use weir_board::run::LineStimulus;
+use weir_emulate::line::Line;
+use weir_emulate::run::LineStimulus;
 
 const BASE: &str = "expiry_base";
 const CLEAR: &str = "clear_empty";

@@ -18,10 +18,10 @@ use crate::experiment::place::Checkout;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 use crate::experiment::setup::Variant;
-use weir_board::board::EmulatedBoard;
-use weir_board::firmware::Toolchain;
-use weir_board::line::Line;
-use weir_board::run::RunResult;
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::firmware::Toolchain;
+use weir_emulate::line::Line;
+use weir_emulate::run::RunResult;
 
 const NAMES: [&str; 11] = [
     "lost",

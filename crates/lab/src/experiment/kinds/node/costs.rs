@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use weir_board::firmware::Toolchain;
 use weir_boards::Board;
+use weir_emulate::firmware::Toolchain;
 
 use super::BOARD;
 use crate::experiment::error::ExperimentError;

@@ -2,7 +2,7 @@
 //! The interrupts of a trace, classified by what they did.
 use std::collections::BTreeMap;
 
-use weir_board::run::{BoardEvent, EventKind};
+use weir_emulate::run::{BoardEvent, EventKind};
 
 /// The kinds of interrupts that a limiter causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,7 +11,7 @@ use super::events::InterruptWatch;
 use crate::experiment::bench::{free_register, vector};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::FlavourSources;
-use weir_board::line::Line;
+use weir_emulate::line::Line;
 
 /// The limiters to measure, and the number of attacks.
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The firmware of the tests.
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use weir_emulate::firmware::Firmware;
+
+/// Compiles `tests/firmware/NAME` with these macros; the file lives as long as the returned folder.
+pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("firmware.elf");
+    // Other crates' tests include this file, too.
+    let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../board"))
+        .join("tests/firmware")
+        .join(name);
+    // Assembler sources have their own vectors; C sources use those of the C library.
+    let flags: &[&str] = if name.ends_with(".S") {
+        &["-nostartfiles"]
+    } else {
+        &[]
+    };
+    Firmware {
+        sources: vec![source],
+        defines: defines.iter().map(ToString::to_string).collect(),
+        flags: flags.iter().map(ToString::to_string).collect(),
+        ..Firmware::default()
+    }
+    .build(&output)
+    .unwrap();
+    (folder, output)
+}

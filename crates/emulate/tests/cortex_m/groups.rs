@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What sources that share a timer add to its interrupt: instructions, which must not be more than
+//! boards/mps2-an385/costs.toml says in `[instructions.c.group]`, on which `weir check` counts.
+//!
+//! `cargo test -p weir-emulate --test cortex_m groups -- --nocapture` prints the table.
+
+use crate::cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
+use rayon::prelude::*;
+use weir_boards::{Board, Flavour};
+use weir_emulate::firmware::Toolchain;
+use weir_emulate::run::run;
+
+const SOURCE: &str = "ports/cortex-m/tests/group.c";
+/// Ticks that no run of these tests lasts: who is armed for them stays so.
+const LONG: u64 = 100_000_000;
+
+/// The firmware whose sources `from..to` are in the group.
+fn elf(limit: &Limit, from: usize, to: usize) -> Elf {
+    let mut others = *limit;
+    others.config.interval = LONG;
+    let names: Vec<String> = (from..to).map(|source| format!("s{source}")).collect();
+    let defines = [
+        limit.initialiser("FIRST"),
+        others.initialiser("OTHERS"),
+        format!("GROUP={}", names.join(", ")),
+        format!("STARTS={}_start();", names.join("_start();")),
+        "WEIR_LIMIT_RECORD=0".to_owned(),
+    ];
+    compile(SOURCE, &defines).unwrap()
+}
+
+/// The instructions of the longest run of each vector under the floods.
+fn longest(elf: &Elf, floods: &[String], cycles: u64, vectors: &[&str]) -> Vec<u64> {
+    let floods: Vec<_> = floods.iter().map(|text| flood(text)).collect();
+    let result = run(&spec(elf, &floods, cycles)).unwrap();
+    let of = |name: &&str| {
+        let vector = result.vectors.iter().find(|used| used.name == *name);
+        vector.map_or(0, |used| used.longest_cycles - 24)
+    };
+    vectors.iter().map(of).collect()
+}
+
+/// Requests of sources `from..to`, so many that each is armed from then on.
+fn arming(from: usize, to: usize) -> impl Iterator<Item = String> {
+    (from..to).map(|source| {
+        format!(
+            "IRQ{}=bursts:8:gap=2000cycles:period=800000000cycles",
+            20 + source
+        )
+    })
+}
+
+/// What the alarm's interrupt costs in which nothing is due, in the worst state of its one source.
+fn idle(limit: &Limit) -> u64 {
+    let elf = elf(limit, 1, 2);
+    let pulses = "IRQ10=uniform:1000cycles..9000cycles:seed=1".to_owned();
+    let floods = |is_armed: bool| {
+        let armed = arming(1, 2).filter(move |_| is_armed);
+        armed.chain([pulses.clone()]).collect::<Vec<_>>()
+    };
+    [false, true]
+        .map(|is_armed| longest(&elf, &floods(is_armed), 2_000_000, &["IRQ10"])[0])
+        .into_iter()
+        .fold(0, u64::max)
+}
+
+/// What each of the sources beside the first adds to the alarm's interrupts, rounded up.
+fn further(limit: &Limit) -> u64 {
+    let apart = 8 * limit.config.interval * PER_TICK;
+    let burst = u64::from(limit.config.burst);
+    let mut most = 0;
+    // An expiry that serves nothing, and one that serves.
+    for (requests, groups) in [
+        (burst, &[(8, true)][..]),
+        (burst + 1, &[(2, true), (8, false), (8, true)]),
+    ] {
+        let first = format!("IRQ20=bursts:{requests}:gap=2000cycles:period={apart}cycles");
+        let of = |members: usize, armed: bool| {
+            let elf = elf(limit, 0, members);
+            let others = arming(1, members).filter(move |_| armed);
+            let floods: Vec<String> = others.chain([first.clone()]).collect();
+            longest(&elf, &floods, 8 * apart, &["IRQ10", "IRQ20"])
+        };
+        let alone = of(1, false);
+        for &(members, armed) in groups {
+            let together = of(members, armed);
+            // A line's own interrupt knows nothing of the others.
+            assert!(together[1] <= alone[1], "{limit:?} {members} {together:?}");
+            let added = together[0].saturating_sub(alone[0]);
+            most = most.max(added.div_ceil(members as u64 - 1));
+        }
+    }
+    most
+}
+
+#[test]
+fn cortex_m_groups_cost_what_the_file_says() {
+    if !can_run() {
+        return;
+    }
+    let limits = Limit::all();
+    let measured: Vec<(u64, u64)> = limits
+        .par_iter()
+        .filter(|limit| limit.divisor == 1)
+        .map(|limit| (idle(limit), further(limit)))
+        .collect();
+    println!("{measured:?}");
+    let worst = measured
+        .iter()
+        .fold((0, 0), |(a, b), of| (a.max(of.0), b.max(of.1)));
+    let version = Toolchain::CORTEX_M3.version().unwrap().number();
+    println!(
+        "[instructions.c.group]\nclear_empty = {{ {version:?} = {} }}\nexpiry_base = {{ {version:?} = {} }}",
+        worst.1, worst.0
+    );
+    let board = Board::named("mps2-an385").unwrap();
+    let is_known = board.compilers().iter().any(|of| of.ends_with(&version));
+    let costs = board.exception_costs().unwrap();
+    let (base, further) = board.group_costs(Flavour::C);
+    let stated = (base - costs.entry_cycles - costs.exit_cycles, further);
+    // Another compiler's code costs something else.
+    assert!(
+        !is_known || worst == stated,
+        "{worst:?}, the file says {stated:?}"
+    );
+}
