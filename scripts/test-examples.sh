@@ -55,7 +55,7 @@ for folder in examples/*; do
     name=$(basename "$folder")
     # Examples with a script `run` are for another board: scripts/test-rtl.sh runs them.
     compgen -G "$folder/run.*" >/dev/null && continue
-    # crates/emulate/tests/cortex_m/generate.rs and crates/peer/tests/node build and flood these.
+    # crates/emulate/tests/cortex_m/generate.rs and crates/emulate/plugin/tests/node build and flood these.
     grep -qs '^board = "mps2-an385"' "$folder/system.toml" && continue
     if [ ! -f "$folder/main.c" ]; then
         # A system without a board: no firmware runs on it, but its guarantees must hold, also in a

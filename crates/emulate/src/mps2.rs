@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The board mps2-an385: a Cortex-M3 with an Ethernet controller, which QEMU emulates. A plugin in
-//! QEMU (crates/peer) moves its lines, sends it frames and counts what it executes.
+//! QEMU (crates/emulate/plugin) moves its lines, sends it frames and counts what it executes.
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
 

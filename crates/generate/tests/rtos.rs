@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receivers on FreeRTOS: what is generated, and what is refused with which words. That the result
-//! compiles and runs is tested on the board, in crates/peer.
+//! compiles and runs is tested on the board, in crates/emulate/plugin.
 use std::path::Path;
 
 use weir_generate::{ChipPlan, Refusal, RtosPlan, chip, header, receivers};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Searches for the worst flood, in `weir-lab reproduce`.
-#[path = "../../peer/tests/arm/mod.rs"]
+#[path = "../../emulate/plugin/tests/arm/mod.rs"]
 mod arm;
 mod common;
 

@@ -9,8 +9,7 @@ use weir_emulate::firmware::Firmware;
 pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("firmware.elf");
-    // Other crates' tests include this file, too.
-    let source = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../board"))
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/firmware")
         .join(name);
     // Assembler sources have their own vectors; C sources use those of the C library.

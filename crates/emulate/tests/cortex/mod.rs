@@ -14,7 +14,7 @@ use weir_emulate::firmware::{Firmware, FirmwareError, Toolchain};
 use weir_emulate::mps2::Qemu;
 use weir_emulate::run::{LineStimulus, RunSpec, Stimulus, Target};
 
-#[path = "../../../peer/tests/arm/mod.rs"]
+#[path = "../../plugin/tests/arm/mod.rs"]
 mod arm;
 pub mod events;
 pub mod generated;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use weir_emulate::firmware::{Firmware, Toolchain};
 
-#[path = "../../../peer/tests/arm/mod.rs"]
+#[path = "../../../emulate/plugin/tests/arm/mod.rs"]
 mod arm;
 
 /// A compiled guest.
@@ -189,7 +189,7 @@ fn qemu_has_a_limit_before_a_line() {
 #[test]
 fn qemu_floods_with_frames() {
     let guest = Guest::of(
-        "../peer/tests/echo.c",
+        "../emulate/plugin/tests/echo.c",
         &[],
         &["-O2", "-fno-tree-loop-distribute-patterns"],
     );

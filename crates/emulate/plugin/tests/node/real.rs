@@ -49,7 +49,7 @@ fn pymodbus(port: u16) -> Command {
     let folder = String::from_utf8(python.stdout).unwrap();
     let mut client = Command::new(format!("{}/bin/python", folder.trim()));
     client
-        .arg(repository("crates/peer/tests/node/modbus.py"))
+        .arg(repository("crates/emulate/plugin/tests/node/modbus.py"))
         .arg(port.to_string());
     client
 }

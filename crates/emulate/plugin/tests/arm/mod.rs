@@ -2,7 +2,7 @@
 //! What a test on the emulated Cortex-M3 needs.
 use std::process::Command;
 
-#[path = "../../../linux/tests/skipped/mod.rs"]
+#[path = "../../../../linux/tests/skipped/mod.rs"]
 pub mod skipped;
 use skipped::skipped;
 

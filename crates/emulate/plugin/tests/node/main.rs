@@ -26,7 +26,7 @@ struct Node {
 /// A file of this repository.
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
+        .join("../../..")
         .join(path)
 }
 
