@@ -26,7 +26,7 @@ cargo bench --locked -p weir-cli --bench speed || unmet+=("the speed of the comm
 cargo bench --locked -p weir-bench --bench sim || unmet+=("the speed of the simulator")
 cargo bench --locked -p weir-bench --bench arrivals
 cargo bench --locked -p weir-lab --bench speed || unmet+=("the speed of the board soc")
-WEIR_RANDOM=1 cargo test --locked -p weir-emulate --test avr random:: || unmet+=("the contracts of limits drawn at random")
+WEIR_RANDOM=1 cargo test --locked -p weir-emulate --test main avr::random:: || unmet+=("the contracts of limits drawn at random")
 rtl/limit/proof/run.py --quick --long scan || unmet+=("the proof of the limiter's scan with 16 and 24 sources")
 rtl/limit/area/run.py --check || unmet+=("the cells of the limiter in systems")
 rtl/limit/test/run.sh --largest || unmet+=("the limiter in silicon with 1,024 sources")

@@ -7,10 +7,16 @@ use std::process::{Command, ExitCode};
 
 use weir_report::terminal::FAILED;
 
-/// The program of the emulated boards and the experiments.
+/// The program of the emulated boards.
+pub(crate) const RUN: Program = Program {
+    name: "weir-run",
+    package: "crates/emulate",
+};
+
+/// The program of the papers' experiments.
 pub(crate) const LAB: Program = Program {
     name: "weir-lab",
-    package: "crates/lab",
+    package: "papers/lab",
 };
 
 /// The program of process-aware interrupts on Linux.

@@ -24,7 +24,7 @@ use miette::IntoDiagnostic;
 use weir_report::terminal::exit_code;
 use weir_report::{arguments, arguments_from, clean_up_when_interrupted};
 
-use delegate::{ForwardedArgs, LAB, LINUX};
+use delegate::{ForwardedArgs, LAB, LINUX, RUN};
 
 /// Keeps interrupts from starving the work that matters
 #[derive(Debug, Parser)]
@@ -84,7 +84,7 @@ fn execute(command: Command) -> ExitCode {
         Command::Simulate(arguments) => simulate::execute(&arguments),
         Command::Sweep(arguments) => sweep::execute(&arguments),
         Command::Generate(arguments) => generate::execute(&arguments),
-        Command::Run(arguments) => return LAB.run(Some("run"), arguments),
+        Command::Run(arguments) => return RUN.run(None, arguments),
         Command::Linux(arguments) => return LINUX.run(None, arguments),
         Command::Reproduce(arguments) => return LAB.run(Some("reproduce"), arguments),
         Command::Help { command } => {

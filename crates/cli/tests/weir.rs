@@ -90,7 +90,7 @@ fn help_of_a_command_is_what_the_command_says_of_itself() {
 fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
-    put_program(folder.path(), "weir-lab", "printf '<%s>' \"$@\"; exit 7");
+    put_program(folder.path(), "weir-run", "printf '<%s>' \"$@\"; exit 7");
     let output = weir_in(folder.path())
         .args([
             "run",
@@ -105,7 +105,7 @@ fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code
         .code(7);
     assert_eq!(
         text(&output.get_output().stdout),
-        "<run><my firmware.elf><--flood><INT0=20kHz><--help><--><-x>"
+        "<my firmware.elf><--flood><INT0=20kHz><--help><--><-x>"
     );
 }
 
@@ -149,7 +149,7 @@ fn a_missing_program_is_named_with_the_way_to_install_it() {
         .code(2);
     let message = text(&output.get_output().stderr);
     assert!(
-        message.contains("weir-lab") && message.contains("cargo install --path crates/lab"),
+        message.contains("weir-run") && message.contains("cargo install --path crates/emulate"),
         "{message}"
     );
 }

@@ -7,6 +7,7 @@
 pub mod atmega128;
 pub mod board;
 pub mod chip;
+pub mod command;
 pub mod elf;
 pub mod firmware;
 pub mod limiter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! One run of one firmware on one board: its specification and its result.
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::board::EmulatedBoard;
 use crate::elf::ElfError;
@@ -35,6 +35,19 @@ impl Target {
             EmulatedBoard::Soc => Self::Soc(Simulator::at("weir-soc")),
             EmulatedBoard::Mps2An385 => Self::Mps2An385(Qemu::unfound()),
         }
+    }
+
+    /// The emulator or simulator of `board`. The simulator of soc and the plugin of mps2-an385 are
+    /// searched for in the clone of Weir around `here`, too, and are built if necessary.
+    ///
+    /// # Errors
+    /// A program that is missing or cannot be built.
+    pub fn find(here: &Path, board: EmulatedBoard) -> Result<Self, RunError> {
+        Ok(match board {
+            EmulatedBoard::Atmega128 => Self::Atmega128,
+            EmulatedBoard::Soc => Self::Soc(Simulator::find(here)?),
+            EmulatedBoard::Mps2An385 => Self::Mps2An385(Qemu::find(here)?),
+        })
     }
 
     /// The board of this target.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Generated headers compile without a warning, are refused by a build other than the one that was
 //! checked, and keep their limits on the board.
-mod generated;
 #[path = "../../generate/tests/systems/mod.rs"]
 mod systems;
 
-use generated::{CLOCK, Generated};
+use crate::generated::{CLOCK, Generated};
 use rayon::prelude::*;
 use systems::{limited, share, source, system};
 use weir_generate::chip;

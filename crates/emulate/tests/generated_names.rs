@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Two sources of which one is called like something that the code makes of the other's name: such
 //! a pair is refused, or it compiles.
-mod cortex;
-mod generated;
 #[path = "../../generate/tests/systems/mod.rs"]
 mod systems;
 
@@ -12,9 +10,9 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use cortex::generated::{build, vectors};
-use cortex::{can_run, root};
-use generated::Generated;
+use crate::cortex::generated::{build, vectors};
+use crate::cortex::{can_run, root};
+use crate::generated::Generated;
 use systems::{limited, share, source, system};
 use weir_generate::{ChipPlan, chip, header};
 use weir_model::{Policy, System, Timing};

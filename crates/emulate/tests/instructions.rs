@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The cycles of the instructions, against the ATmega128 data sheet's "Instruction Set Summary".
-mod common;
 
 use weir_emulate::run::{RunSpec, run};
 
@@ -42,7 +41,7 @@ const FORMS: &[(&str, u64)] = &[
 
 #[test]
 fn every_form_takes_the_data_sheets_cycles() {
-    let (_folder, elf) = common::build("instructions.S", &[]);
+    let (_folder, elf) = crate::common::build("instructions.S", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
     for (name, _) in FORMS {
         spec.marks

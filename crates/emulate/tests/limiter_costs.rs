@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst: an adversary
 //! that knows only the table, and not the experiment that measured it, makes no interrupt longer.
-mod port;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use port::{CLOCK, Elf, Flavour, build};
+use crate::port::{CLOCK, Elf, Flavour, build};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;

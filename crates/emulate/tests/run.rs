@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Complete runs: floods, limits, counters, a second chip, and refused specifications.
-mod common;
 
 use std::path::Path;
 
@@ -27,7 +26,7 @@ fn taken(result: &RunResult, name: &str) -> u64 {
 
 #[test]
 fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_000;
     spec.floods.push(flood("INT0=4kHz:phase=50us"));
@@ -57,7 +56,7 @@ fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
 
 #[test]
 fn counters_do_not_begin_or_end_within_a_carry() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     // 256 counts take 5632 cycles: the run ends at every cycle of one count around the carry.
     for cycles in 5632 - 22..5632 + 60 {
         let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
@@ -74,7 +73,7 @@ fn counters_do_not_begin_or_end_within_a_carry() {
 
 #[test]
 fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 400_000);
     spec.floods.push(flood("INT0=poisson:20kHz:seed=7"));
     spec.counters = vec!["progress".to_owned()];
@@ -95,7 +94,7 @@ fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
 
 #[test]
 fn a_hardware_limit_holds_the_rate() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=20kHz"));
@@ -112,8 +111,8 @@ fn a_hardware_limit_holds_the_rate() {
 
 #[test]
 fn a_chip_in_front_drives_the_line() {
-    let (_folder, elf) = common::build("counter.c", &[]);
-    let (_front_folder, front) = common::build("repeater.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
+    let (_front_folder, front) = crate::common::build("repeater.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=4kHz"));
@@ -140,7 +139,7 @@ fn a_chip_in_front_drives_the_line() {
 
 #[test]
 fn a_sleeping_background_is_woken_once_per_request() {
-    let (_folder, elf) = common::build("counter.c", &["SLEEP"]);
+    let (_folder, elf) = crate::common::build("counter.c", &["SLEEP"]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.floods.push(flood("INT0=1kHz:phase=100us"));
     let result = run(&spec).unwrap();
@@ -154,7 +153,7 @@ fn a_sleeping_background_is_woken_once_per_request() {
 
 #[test]
 fn simavrs_own_peripherals_still_interrupt() {
-    let (_folder, elf) = common::build("serial.c", &[]);
+    let (_folder, elf) = crate::common::build("serial.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
     spec.counters = ["sent", "completed"].map(str::to_owned).to_vec();
     let result = run(&spec).unwrap();
@@ -171,7 +170,7 @@ fn simavrs_own_peripherals_still_interrupt() {
 
 #[test]
 fn what_cannot_be_run_is_refused_with_advice() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let base = || {
         let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
         spec.floods.push(flood("INT0=1kHz"));

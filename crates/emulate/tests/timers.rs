@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The timers, against the ATmega128 data sheet's chapters on them; and features that the board
 //! refuses to emulate.
-mod common;
 
 use weir_emulate::atmega128::Atmega128Board;
 use weir_emulate::chip::ATMEGA128;
@@ -21,7 +20,7 @@ const OCF3A: u8 = 1 << 4;
 
 /// The program's results in out0 to out7.
 fn outputs(defines: &[&str]) -> [u8; 8] {
-    let (_folder, elf) = common::build("timers.S", defines);
+    let (_folder, elf) = crate::common::build("timers.S", defines);
     let image = Image::load(&elf, &ATMEGA128).unwrap();
     let mut board = Atmega128Board::new(&ATMEGA128, &image, 4_000_000, false).unwrap();
     board.run_until(5000).unwrap();
@@ -108,7 +107,7 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
         ("CASE_OVERFLOWING_STACK", "overflows its stack"),
         ("CASE_POWER_DOWN", "sleeps in another mode than idle"),
     ] {
-        let (_folder, elf) = common::build("timers.S", &[case]);
+        let (_folder, elf) = crate::common::build("timers.S", &[case]);
         let error = run(&RunSpec::new(&elf, 4_000_000, 2000)).unwrap_err();
         assert!(
             matches!(error, RunError::Firmware { .. }),
@@ -124,7 +123,7 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
 
 #[test]
 fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
-    let (_folder, elf) = common::build("no_handler.c", &[]);
+    let (_folder, elf) = crate::common::build("no_handler.c", &[]);
     let message = run(&RunSpec::new(&elf, 4_000_000, 2000))
         .unwrap_err()
         .to_string();
@@ -136,7 +135,7 @@ fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
 
 #[test]
 fn a_reset_by_the_watchdog_is_an_error() {
-    let (_folder, elf) = common::build("watchdog.c", &[]);
+    let (_folder, elf) = crate::common::build("watchdog.c", &[]);
     let message = run(&RunSpec::new(&elf, 4_000_000, 4_000_000))
         .unwrap_err()
         .to_string();

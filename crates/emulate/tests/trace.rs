@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The trace of events, on a firmware that masks a line and unmasks it from a timer.
-mod common;
 
 use weir_emulate::line::Line;
 use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, RunSpec, run};
@@ -15,7 +14,7 @@ const TIMER0_COMP: u8 = 15;
 
 #[test]
 fn a_trace_tells_the_story_of_one_request_in_order() {
-    let (_folder, elf) = common::build("traced.c", &[]);
+    let (_folder, elf) = crate::common::build("traced.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 4000);
     spec.warmup_cycles = 1000;
     spec.floods
@@ -84,7 +83,7 @@ fn a_trace_tells_the_story_of_one_request_in_order() {
 
 #[test]
 fn a_run_without_a_trace_has_no_events() {
-    let (_folder, elf) = common::build("traced.c", &[]);
+    let (_folder, elf) = crate::common::build("traced.c", &[]);
     let mut spec = RunSpec::new(&elf, 4_000_000, 40_000);
     spec.floods
         .push(LineStimulus::parse("INT5=1kHz", 4_000_000).unwrap());

@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::Report;
 
-mod arm;
 
 /// A guest, and a folder for what its runs write.
 struct Guest {
@@ -17,7 +16,7 @@ struct Guest {
 impl Guest {
     /// Compiles the guest; none if the machine has no tools for it, which is told.
     fn new() -> Option<Self> {
-        if !arm::has_tools() {
+        if !crate::arm::has_tools() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! What the tests of ports/cortex-m share: the limits, and the compiler's command.
-#![allow(dead_code)] // each test crate uses its part
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +13,9 @@ use weir_emulate::firmware::{Firmware, FirmwareError, Toolchain};
 use weir_emulate::mps2::Qemu;
 use weir_emulate::run::{LineStimulus, RunSpec, Stimulus, Target};
 
-#[path = "../../plugin/tests/arm/mod.rs"]
-mod arm;
 pub mod events;
 pub mod generated;
-pub use arm::has_tools as can_run;
+pub use crate::arm::has_tools as can_run;
 
 /// Instructions in a tick of the board's timers, which count at 25 MHz.
 pub const PER_TICK: u64 = 5;

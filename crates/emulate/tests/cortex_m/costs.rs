@@ -7,7 +7,7 @@
 //! within the limit. What runs the handler is told from what does not by its length: the body has
 //! [`SHORT`] instructions in one firmware and [`LONG`] in another, which is the same otherwise.
 //!
-//! `cargo test -p weir-emulate --test cortex_m costs -- --nocapture` prints the tables.
+//! `cargo test -p weir-emulate --test main cortex_m::costs -- --nocapture` prints the tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

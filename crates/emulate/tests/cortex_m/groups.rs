@@ -2,7 +2,7 @@
 //! What sources that share a timer add to its interrupt: instructions, which must not be more than
 //! boards/mps2-an385/costs.toml says in `[instructions.c.group]`, on which `weir check` counts.
 //!
-//! `cargo test -p weir-emulate --test cortex_m groups -- --nocapture` prints the table.
+//! `cargo test -p weir-emulate --test main cortex_m::groups -- --nocapture` prints the table.
 
 use crate::cortex::{Elf, Limit, PER_TICK, can_run, compile, flood, spec};
 use rayon::prelude::*;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Firmware for the ATmega128 whose limits `weir generate` made.
-#![allow(dead_code)] // each test crate uses its part
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

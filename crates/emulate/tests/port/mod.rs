@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Runs firmware of the AVR port under a flood on the board, and cuts the trace into episodes.
-#![allow(dead_code)] // each test crate uses its part
 
 pub mod curve;
 pub mod history;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tests of ports/avr on the board atmega128: one program, so that they run beside each other.
-#[path = "../port/mod.rs"]
-mod port;
+//! The tests of ports/avr on the board atmega128.
 
 mod build;
 mod change;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run`: any firmware on an emulated board, under a flood.
+//! `weir run`: any firmware on an emulated board, under a flood.
 use std::io::IsTerminal;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -11,13 +11,12 @@ use miette::miette;
 use weir_model::{Duration, QuantityError, Rate};
 use weir_report::terminal::{print, print_json};
 
-use crate::experiment::bench::target;
-use weir_emulate::board::EmulatedBoard;
-use weir_emulate::chip::ATMEGA128;
-use weir_emulate::elf::{self, Image};
-use weir_emulate::line::Line;
-use weir_emulate::mps2::Frames;
-use weir_emulate::run::{
+use crate::board::EmulatedBoard;
+use crate::chip::ATMEGA128;
+use crate::elf::{self, Image};
+use crate::line::Line;
+use crate::mps2::Frames;
+use crate::run::{
     FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Target, check, run, run_with,
 };
 
@@ -123,13 +122,13 @@ this.";
 
 const EXAMPLES: &str = "\
 Examples:
-  weir-lab run app.elf --clock 16MHz --flood INT0=20kHz
-  weir-lab run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
-  weir-lab run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
-  weir-lab run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0
-  weir-lab run app.elf --board soc --flood INT0=20kHz --clock 50MHz --for 100ms
-  weir-lab run app.elf --board mps2-an385 --flood IRQ20=poisson:20kHz:seed=1
-  weir-lab run app.elf --board mps2-an385 --flood ETH=bursts:100:gap=10us:period=10ms";
+  weir run app.elf --clock 16MHz --flood INT0=20kHz
+  weir run app.elf --flood INT0=poisson:8kHz:seed=1 --counter progress --counter handled
+  weir run app.elf --flood INT0=20kHz --hardware-limit INT0=4kHz --for 10s
+  weir run app.elf --flood INT0=20kHz --front limiter.elf:in=INT0:out=PB0:to=INT0
+  weir run app.elf --board soc --flood INT0=20kHz --clock 50MHz --for 100ms
+  weir run app.elf --board mps2-an385 --flood IRQ20=poisson:20kHz:seed=1
+  weir run app.elf --board mps2-an385 --flood ETH=bursts:100:gap=10us:period=10ms";
 
 /// Runs longer than this get a progress bar.
 const SILENT: WallTime = WallTime::from_secs(2);
@@ -143,7 +142,7 @@ pub fn execute(arguments: &Args) -> miette::Result<()> {
     let mut spec = specification(arguments, board)?;
     // The first build of a simulator takes minutes.
     check(&spec)?;
-    spec.target = target(&std::env::current_dir().unwrap_or_default(), board)?;
+    spec.target = Target::find(&std::env::current_dir().unwrap_or_default(), board)?;
     let result = run_showing_progress(&spec)?;
     if arguments.json {
         let json = table::json(&spec, &arguments.board, &result);

@@ -9,9 +9,9 @@ use weir_model::Rate;
 use weir_report::plural;
 use weir_report::terminal::width;
 
+use crate::board::EmulatedBoard;
+use crate::run::{RunResult, RunSpec};
 use weir_boards::ExceptionCosts;
-use weir_emulate::board::EmulatedBoard;
-use weir_emulate::run::{RunResult, RunSpec};
 
 /// Tables that fit the terminal; without colours and emphasis if the output is no terminal.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {
@@ -291,9 +291,9 @@ fn time(cycles: u64, clock_hz: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_emulate::line::Line;
-    use weir_emulate::run::{LineStimulus, LineUse, Target, VectorUse};
-    use weir_emulate::soc::Simulator;
+    use crate::line::Line;
+    use crate::run::{LineStimulus, LineUse, Target, VectorUse};
+    use crate::soc::Simulator;
 
     fn example() -> (RunSpec, RunResult) {
         let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);

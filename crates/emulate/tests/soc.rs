@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run --board soc` as its users see it, with a stand-in for the simulator: the
+//! `weir run --board soc` as its users see it, with a stand-in for the simulator: the
 //! simulator's arguments, the use of its answer, and what is refused.
-#[path = "../../emulate/tests/common/mod.rs"]
-mod common;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -54,11 +52,11 @@ impl Bench {
     }
 
     fn run(&self, arguments: &[&str]) -> std::process::Output {
-        let mut command = Command::cargo_bin("weir-lab").unwrap();
+        let mut command = Command::cargo_bin("weir-run").unwrap();
         command
             .env("NO_COLOR", "1")
             .env("WEIR_SOC", self.folder.path().join("weir-soc"))
-            .args(["run", "--board", "soc"])
+            .args(["--board", "soc"])
             .args(arguments)
             .output()
             .unwrap()
@@ -86,7 +84,7 @@ fn complaint(output: &std::process::Output) -> String {
 }
 
 fn compile(output: &Path, flags: &[&str]) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../emulate/tests/firmware");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/firmware");
     let firmware = weir_emulate::firmware::Firmware {
         sources: vec![sources.join("soc.c")],
         flags: [format!("-Wl,-T,{}", sources.join("soc.ld").display())]
@@ -247,7 +245,7 @@ fn bad_arguments_are_refused_with_what_would_be_right() {
 #[test]
 fn firmware_of_another_machine_is_refused_with_the_compiler_for_this_one() {
     let bench = Bench::new(SIMULATOR);
-    let (_folder, avr) = common::build("counter.c", &[]);
+    let (_folder, avr) = crate::common::build("counter.c", &[]);
     let path = |name: &str| bench.folder.path().join(name);
     let (compressed, multiplying) = (path("compressed.elf"), path("multiplying.elf"));
     compile(&compressed, &["-march=rv32ic_zicsr"]);
@@ -305,11 +303,11 @@ fn the_simulator_is_built_where_a_folder_above_has_its_script() {
     let bench = Bench::new(SIMULATOR);
     let elf = bench.firmware(&[]);
     let run = |arguments: &[&str], folder: &Path| {
-        let mut command = Command::cargo_bin("weir-lab").unwrap();
+        let mut command = Command::cargo_bin("weir-run").unwrap();
         command
             .env_remove("WEIR_SOC")
             .current_dir(folder)
-            .args(["run", "--board", "soc"])
+            .args(["--board", "soc"])
             .args(arguments)
             .output()
             .unwrap()

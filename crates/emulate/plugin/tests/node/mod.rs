@@ -13,9 +13,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::{ClientReport, Report};
 
-#[path = "../arm/mod.rs"]
-mod arm;
-use arm::skipped::skipped;
+use crate::arm::skipped::skipped;
 
 /// The node, and a folder for what its runs write.
 struct Node {
@@ -47,7 +45,7 @@ impl Node {
 
     /// What a command builds that prints the path of its ELF, and may leave it in the folder.
     fn with_tools(build: impl FnOnce(&Path) -> Command) -> Option<Self> {
-        if !arm::has_tools() {
+        if !crate::arm::has_tools() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -248,7 +246,7 @@ fn a_masked_interrupt_costs_a_task_above_nothing_and_others_one_each() {
 
 #[test]
 fn what_lwip_must_not_do_beside_weir_does_not_compile() {
-    if !arm::has_tools() {
+    if !crate::arm::has_tools() {
         return;
     }
     for (option, says) in [

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tests of ports/cortex-m on the board mps2-an385: one program, so that they run beside each
-//! other.
-#[path = "../cortex/mod.rs"]
-mod cortex;
+//! The tests of ports/cortex-m on the board mps2-an385.
 
 mod bounds;
 mod change;

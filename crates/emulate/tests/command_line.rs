@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run` as its users see it.
-#[path = "../../emulate/tests/common/mod.rs"]
-mod common;
+//! `weir run` as its users see it.
 
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use serde_json::Value;
 
-fn weir_lab(arguments: &[&str]) -> std::process::Output {
-    let mut command = Command::cargo_bin("weir-lab").unwrap();
+fn weir_run(arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::cargo_bin("weir-run").unwrap();
     command
         .env("NO_COLOR", "1")
         .args(arguments)
@@ -19,7 +17,7 @@ fn weir_lab(arguments: &[&str]) -> std::process::Output {
 
 /// The message of a bad call, which must exit with 2 and print nothing else.
 fn complaint(arguments: &[&str]) -> String {
-    let output = weir_lab(arguments);
+    let output = weir_run(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     assert!(output.stdout.is_empty(), "{arguments:?}");
@@ -38,9 +36,8 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn a_run_shows_the_shares_and_the_counters() {
-    let (_folder, elf) = common::build("counter.c", &[]);
-    let output = weir_lab(&[
-        "run",
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
+    let output = weir_run(&[
         text(&elf),
         "--clock=4MHz",
         "--flood",
@@ -77,9 +74,8 @@ fn a_run_shows_the_shares_and_the_counters() {
 
 #[test]
 fn json_has_the_same_run() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let arguments = [
-        "run",
         text(&elf),
         "--clock=4MHz",
         "--flood",
@@ -88,7 +84,7 @@ fn json_has_the_same_run() {
         "INT0=4kHz",
         "--json",
     ];
-    let output = weir_lab(&arguments);
+    let output = weir_run(&arguments);
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["vectors"][0]["name"], "INT0");
     assert_eq!(json["lines"][0]["offered"], 4000);
@@ -97,11 +93,10 @@ fn json_has_the_same_run() {
 
 #[test]
 fn a_chip_in_front_is_run_too() {
-    let (_folder, elf) = common::build("counter.c", &[]);
-    let (_front_folder, front) = common::build("repeater.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
+    let (_front_folder, front) = crate::common::build("repeater.c", &[]);
     let front = format!("{}:in=INT0:out=PB0:to=INT0", front.display());
-    let output = weir_lab(&[
-        "run",
+    let output = weir_run(&[
         text(&elf),
         "--clock=4MHz",
         "--flood",
@@ -116,7 +111,7 @@ fn a_chip_in_front_is_run_too() {
 
 #[test]
 fn bad_arguments_are_refused_with_what_would_be_right() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let elf = text(&elf);
     for (arguments, says) in [
         (
@@ -151,7 +146,7 @@ fn bad_arguments_are_refused_with_what_would_be_right() {
     ] {
         // With `=`, a value that begins with a minus is not taken for an option.
         let joined: Vec<String> = arguments.chunks(2).map(|pair| pair.join("=")).collect();
-        let mut all = vec!["run", elf];
+        let mut all = vec![elf];
         if !arguments.contains(&"--clock") {
             all.push("--clock=4MHz");
         }
@@ -200,23 +195,23 @@ fn the_clock_is_the_firmwares_own_or_is_stated() {
         elf
     };
     let clock_of = |arguments: &[&str]| {
-        let output = weir_lab(&[&["run", "--json", "--for=1ms"], arguments].concat());
+        let output = weir_run(&[&["--json", "--for=1ms"], arguments].concat());
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         json["clock_hz"].as_u64().unwrap()
     };
     let elf = compile(&["-DF_CPU=16000000UL", "-DF_CPU=16000000UL"]);
     assert_eq!(clock_of(&[text(&elf)]), 16_000_000);
     assert_eq!(clock_of(&[text(&elf), "--clock=16MHz"]), 16_000_000);
-    let message = complaint(&["run", text(&elf), "--clock=4MHz"]);
+    let message = complaint(&[text(&elf), "--clock=4MHz"]);
     assert!(
         message.contains("compiled for 16MHz, not for 4MHz"),
         "{message}"
     );
     let elf = compile(&["-DF_CPU=16000000UL", "-DF_CPU=8000000UL"]);
-    let message = complaint(&["run", text(&elf)]);
+    let message = complaint(&[text(&elf)]);
     assert!(message.contains("in one part"), "{message}");
     let silent = compile(&["-UF_CPU"]);
-    let message = complaint(&["run", text(&silent)]);
+    let message = complaint(&[text(&silent)]);
     assert!(message.contains("which clock"), "{message}");
     assert_eq!(clock_of(&[text(&silent), "--clock=8MHz"]), 8_000_000);
 }
@@ -230,7 +225,7 @@ fn files_that_are_no_firmware_for_the_chip_are_refused() {
         path
     };
     let host = std::env::current_exe().unwrap();
-    let (_elf_folder, good) = common::build("counter.c", &[]);
+    let (_elf_folder, good) = crate::common::build("counter.c", &[]);
     let good = std::fs::read(good).unwrap();
     let other_chip = folder.path().join("other.elf");
     let source = write("empty.c", b"int main(void) { return 0; }\n");
@@ -262,14 +257,14 @@ fn files_that_are_no_firmware_for_the_chip_are_refused() {
         (other_chip, "is for the atmega328p, not for the atmega128"),
         (unlinked, "not linked"),
     ] {
-        let message = complaint(&["run", text(&path)]);
+        let message = complaint(&[text(&path)]);
         assert!(message.contains(says), "{}: {message}", path.display());
     }
 }
 
 #[test]
 fn no_bytes_in_an_elf_make_the_loader_panic() {
-    let (_folder, elf) = common::build("counter.c", &[]);
+    let (_folder, elf) = crate::common::build("counter.c", &[]);
     let good = std::fs::read(&elf).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.elf");
@@ -287,7 +282,7 @@ fn no_bytes_in_an_elf_make_the_loader_panic() {
 
 #[test]
 fn help_names_the_examples() {
-    let shown = String::from_utf8(weir_lab(&["run", "--help"]).stdout).unwrap();
+    let shown = String::from_utf8(weir_run(&["--help"]).stdout).unwrap();
     assert!(
         shown.contains("Examples:") && shown.contains("--flood INT0=20kHz"),
         "{shown}"
@@ -314,9 +309,9 @@ fn inputs_are_checked_before_a_simulator_is_found_or_built() {
         ),
     ] {
         // Where no simulator is found, nor anything to build one with.
-        let output = Command::cargo_bin("weir-lab")
+        let output = Command::cargo_bin("weir-run")
             .unwrap()
-            .args(["run", "missing.elf"])
+            .args(["missing.elf"])
             .args(arguments)
             .current_dir("/")
             .env("PATH", "")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab run --board mps2-an385` as its users see it. Every test whose name begins with `qemu`
+//! `weir run --board mps2-an385` as its users see it. Every test whose name begins with `qemu`
 //! needs QEMU and the compiler for Arm.
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,9 +10,6 @@ use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_emulate::firmware::{Firmware, Toolchain};
-
-#[path = "../../../emulate/plugin/tests/arm/mod.rs"]
-mod arm;
 
 /// A compiled guest.
 struct Guest {
@@ -28,7 +25,7 @@ impl Guest {
     }
 
     fn of(source: &str, defines: &[&str], flags: &[&str]) -> Option<Self> {
-        if !arm::has_tools() {
+        if !crate::arm::has_tools() {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -67,15 +64,15 @@ impl Guest {
     }
 }
 
-fn weir_lab(elf: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("weir-lab").unwrap();
-    command.env("NO_COLOR", "1").arg("run").arg(elf);
+fn weir_run(elf: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("weir-run").unwrap();
+    command.env("NO_COLOR", "1").arg(elf);
     command.args(["--board", "mps2-an385"]).args(arguments);
     command
 }
 
 fn run(elf: &Path, arguments: &[&str]) -> Output {
-    weir_lab(elf, arguments).output().unwrap()
+    weir_run(elf, arguments).output().unwrap()
 }
 
 /// The message of a run that must be refused with exit code 2.
@@ -189,7 +186,7 @@ fn qemu_has_a_limit_before_a_line() {
 #[test]
 fn qemu_floods_with_frames() {
     let guest = Guest::of(
-        "../emulate/plugin/tests/echo.c",
+        "plugin/tests/echo.c",
         &[],
         &["-O2", "-fno-tree-loop-distribute-patterns"],
     );
@@ -309,7 +306,7 @@ fn qemu_that_is_missing_or_fails_is_told() {
     let Some(guest) = Guest::new(&[]) else { return };
     let folder = tempfile::tempdir().unwrap();
     let complain = |path: &Path| {
-        let mut command = weir_lab(&guest.elf, &["--for=1ms"]);
+        let mut command = weir_run(&guest.elf, &["--for=1ms"]);
         complaint(&command.env("PATH", path).output().unwrap())
     };
     let message = complain(folder.path());
@@ -337,7 +334,7 @@ fn qemu_that_is_missing_or_fails_is_told() {
         let message = complain(folder.path());
         assert!(message.contains(reason), "{script}: {message}");
     }
-    let mut command = weir_lab(&guest.elf, &["--for=1ms"]);
+    let mut command = weir_run(&guest.elf, &["--for=1ms"]);
     let message = complaint(&command.env("WEIR_PEER", "/nowhere.so").output().unwrap());
     assert!(message.contains("/nowhere.so"), "{message}");
 }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The tests of the emulated boards, and of what runs on them: one program, which is linked once.
+//! Tests that need QEMU and the compiler for Arm have names that begin with `cortex_m_` or `qemu_`.
+#[path = "../plugin/tests/arm/mod.rs"]
+mod arm;
+mod common;
+mod cortex;
+mod generated;
+mod port;
+
+mod avr;
+mod command_line;
+mod cortex_m;
+mod generate;
+mod generated_names;
+mod instructions;
+mod interrupts;
+mod limiter_costs;
+mod mps2;
+mod run;
+mod soc;
+mod timers;
+mod trace;
