@@ -11,7 +11,7 @@ cargo build --locked --release -p weir-cli -p weir-lab
 
 # The experiment that measures the costs comes first: the curves of the paper's equations need them.
 experiments=(regehr2005/table2)
-for file in experiments/*/*.toml; do
+for file in papers/experiments/*/*.toml; do
     name=${file#experiments/}
     name=${name%.toml}
     [ "$name" = regehr2005/table2 ] || experiments+=("$name")

@@ -82,7 +82,7 @@ sub look {
     while ($text =~ /(?<![\w.\/-])([A-Z][A-Z_-]+\.md)\b/g) { lacks($place, "there is no $1") unless $names{$1} }
     while ($text =~ /`make ([a-z][a-z-]*)/g) { lacks($place, "make has no $1") unless $targets{$1} }
     while ($text =~ /`weir ([a-z]+)/g) { lacks($place, "weir has no $1") unless $commands{$1} }
-    while ($text =~ /weir reproduce (\w+\/[\w-]+)/g) { lacks($place, "there is no experiment $1") unless $files{"experiments/$1.toml"} }
+    while ($text =~ /weir reproduce (\w+\/[\w-]+)/g) { lacks($place, "there is no experiment $1") unless $files{"papers/experiments/$1.toml"} }
     while ($text =~ /(?<![\w-])-p (weir-[a-z-]+)/g) { lacks($place, "there is no crate $1") unless $crates{$1} }
 }
 

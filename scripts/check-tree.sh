@@ -37,7 +37,7 @@ while IFS= read -r -d '' file; do
     [ -f "$file" ] || continue # deleted, not yet committed
     has_no_comment "$file" && continue
     case $file in
-    crates/emulate/* | crates/lab/*) licence='GPL-3.0-or-later' ;;
+    crates/emulate/* | papers/lab/*) licence='GPL-3.0-or-later' ;;
     *) licence='MIT OR Apache-2.0' ;;
     esac
     judge "$file: none of the first five lines says 'SPDX-License-Identifier: $licence'" has_line "$file" "$licence"
@@ -125,7 +125,7 @@ mapfile -d '' -t units < <(git ls-files -z 'ports/avr/*.c')
 [ ${#units[@]} = 0 ] || check_c 16 --library=avr -I ports/avr/include "${units[@]}"
 mapfile -d '' -t units < <(git ls-files -z 'ports/cortex-m/*.c')
 [ ${#units[@]} = 0 ] || check_c 32 -I ports/cortex-m/include "${units[@]}"
-mapfile -d '' -t units < <(git ls-files -z 'ports/riscv/*.c' 'experiments/*/firmware-soc/*.c')
+mapfile -d '' -t units < <(git ls-files -z 'ports/riscv/*.c' 'papers/experiments/*/firmware-soc/*.c')
 [ ${#units[@]} = 0 ] || check_c 32 -I ports/riscv/include -I rtl/limit/registers/generated "${units[@]}"
 
 mapfile -t scripts < <(git grep -lIE '^#!/bin/(ba)?sh')

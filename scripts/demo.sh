@@ -13,7 +13,7 @@ weir_lab=${CARGO_TARGET_DIR:-target}/debug/weir-lab
 build=build/demo
 mkdir -p $build
 
-firmware=experiments/regehr2005/firmware
+firmware=papers/experiments/regehr2005/firmware
 compile() {
     avr-gcc -mmcu=atmega128 -std=c11 -Os -ffunction-sections -Wl,--gc-sections -DF_CPU=4000000UL -DWEIR_TICK_BITS=16 -DWEIR_LIMIT_RECORD=0 \
         -DNODE_WORK=250 -I core/include -I ports/avr/include $firmware/node.c "$@"

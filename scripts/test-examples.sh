@@ -128,7 +128,7 @@ done
 
 # The README's commands, as a user types them at the root of a clone: those of its block `sh`, then
 # those of its table. They write into a folder of their own. `weir linux` has its own tests, and the
-# boards soc and mps2-an385 are tested by scripts/test-rtl.sh and crates/lab/tests/mps2.
+# boards soc and mps2-an385 are tested by scripts/test-rtl.sh and papers/lab/tests/mps2.
 clone=$build/readme
 rm -rf $clone
 mkdir -p $clone/bin

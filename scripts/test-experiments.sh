@@ -36,7 +36,7 @@ has_short_form() {
     [ -n "$base" ] && has_short_form "$(dirname "$1")/$base.toml"
 }
 
-for file in experiments/*/*.toml; do
+for file in papers/experiments/*/*.toml; do
     ! grep -qE '^(board = "soc"|kind = "(area|linux|node)"|# In make bench only\.)' "$file" || continue
     name=${file#experiments/}
     name=${name%.toml}

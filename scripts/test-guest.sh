@@ -17,7 +17,7 @@ if [ "${1-}" = --if-there ]; then
 fi
 names=("$@")
 if [ $# = 0 ]; then
-    for file in experiments/*/*.toml; do
+    for file in papers/experiments/*/*.toml; do
         grep -qx 'kind = "linux"' "$file" || continue
         name=${file#experiments/}
         names+=("${name%.toml}")
@@ -34,7 +34,7 @@ skipped=0
 
 # Checks that the kernels of an experiment are there, or can be downloaded.
 has_kernels() {
-    local kernel code file="experiments/$1.toml"
+    local kernel code file="papers/experiments/$1.toml"
     # The first is the experiment's own; the baseline `rt` has the same with PREEMPT_RT.
     for kernel in $(sed -n 's/^kernel = "\(.*\)"$/\1/p; /^like = "rt"$/s/.*/-rt/p' "$file" | awk 'NR == 1 { own = $0 } /^-/ { $0 = own $0 } 1' | sort -u); do
         code=0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs the short forms of the experiments on the node of experiments/behnke2021, and tests their
+# Runs the short forms of the experiments on the node of papers/experiments/behnke2021, and tests their
 # claims. Those with a line "# In make bench only." and those without a short form are left out.
 # Then tries what the node's run.sh has to refuse.
 set -euo pipefail
@@ -13,7 +13,7 @@ target=${CARGO_TARGET_DIR:-target}
 
 passed=0
 failed=0
-for file in experiments/*/*.toml; do
+for file in papers/experiments/*/*.toml; do
     grep -qx 'kind = "node"' "$file" || continue
     grep -q '^quick = ' "$file" || continue
     ! grep -qx '# In make bench only.' "$file" || continue
@@ -29,7 +29,7 @@ done
 refuses() {
     local words=$1 code=0 said
     shift
-    said=$(experiments/behnke2021/node/run.sh "$@" 2>&1) || code=$?
+    said=$(boards/mps2-an385/node/run.sh "$@" 2>&1) || code=$?
     if [ $code = 2 ] && [[ $said == *"$words"* ]]; then
         passed=$((passed + 1))
     else

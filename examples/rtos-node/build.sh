@@ -16,18 +16,19 @@ fail() {
 made=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
-# The board's clock and card, and where FreeRTOS and lwIP are, are those of the node.
-node=$root/experiments/behnke2021/node
-freertos=$("$node/folder-of.sh" freertos-next)/FreeRTOS-Kernel
-lwip=$("$node/folder-of.sh" lwip)
+# The board's clock and card.
+board=$root/boards/mps2-an385
+sources=$root/ports/freertos/sources/find.sh
+freertos=$("$sources" freertos-next)/FreeRTOS-Kernel
+lwip=$("$sources" lwip)
 
-flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -ffunction-sections -fdata-sections -I. -I"$made" -I"$node"
+flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -ffunction-sections -fdata-sections -I. -I"$made" -I"$board/src"
     -DWEIR_TICK_BITS=32 -DWEIR_CLASSES=8 -DWEIR_LIMIT_RECORD=0 -DWEIR_FREERTOS_CLOCK='(~*(volatile uint32_t *) 0x40001004)'
     -DWEIR_FREERTOS_CLOCK_HZ=25000000
     -I"$root/core/include" -I"$root/ports/cortex-m/include" -I"$root/ports/freertos/include"
     -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
     -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")
-ours=("$PWD/main.c" "$made/weir_system.c" "$node"/{board,card}.c "$root"/ports/freertos/src/*.c "$root"/core/src/{demux,limit,moderate}.c)
+ours=("$PWD/main.c" "$made/weir_system.c" "$board"/src/{board,card}.c "$root"/ports/freertos/src/*.c "$root"/core/src/{demux,limit,moderate}.c)
 theirs=("$freertos"/{tasks,queue,list}.c "$freertos"/portable/GCC/ARM_CM3/port.c "$freertos"/portable/MemMang/heap_4.c
     "$lwip"/src/core/*.c "$lwip"/src/core/ipv4/*.c "$lwip"/src/netif/ethernet.c "$lwip"/src/api/{err,tcpip}.c
     "$lwip"/contrib/ports/freertos/sys_arch.c)
@@ -42,5 +43,5 @@ done
 for source in "${theirs[@]}"; do
     compile "$source" -w
 done
-arm-none-eabi-gcc "${flags[@]}" -nostartfiles -T "$node/memory.ld" -Wl,--gc-sections "$objects"/*.o -o "$made/rtos-node.elf" || fail 'it does not link'
+arm-none-eabi-gcc "${flags[@]}" -nostartfiles -T "$board/memory.ld" -Wl,--gc-sections "$objects"/*.o -o "$made/rtos-node.elf" || fail 'it does not link'
 echo "$made/rtos-node.elf"

@@ -113,12 +113,12 @@ fn cortex_m_names_made_of_a_name_are_refused_or_compile() {
         "limit = { policy = \"strict\", interval = \"2500 cycles\", timer = \"DUALTIMER\" }";
     let of = |sources: &[String]| {
         let cpu = "schema = 1\n[cpu]\nboard = \"mps2-an385\"\n";
-        cortex::generated::system(&(cpu.to_owned() + &sources.concat()))
+        crate::cortex::generated::system(&(cpu.to_owned() + &sources.concat()))
     };
     // FreeRTOS has a name more.
     let example = root().join("examples/rtos-node/system.toml");
     let example = std::fs::read_to_string(example).unwrap();
-    let example = cortex::generated::system(&example.replace("\"ethernet\"", "\"x\""));
+    let example = crate::cortex::generated::system(&example.replace("\"ethernet\"", "\"x\""));
     let plan = ChipPlan::with_freertos(&example, chip("cortex-m3").unwrap()).unwrap();
     let names = made_of_x("ports/cortex-m/include", &header(&plan, "system.toml"));
     let pairs =

@@ -13,7 +13,7 @@ use weir_emulate::firmware::Toolchain;
 use weir_emulate::line::Line;
 use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, RunSpec, Stimulus, run};
 
-/// The cycles of NODE_MARK in experiments/regehr2005/firmware/node.h.
+/// The cycles of NODE_MARK in boards/atmega128/firmware/node.h.
 const BODY: u64 = 102;
 /// The address of OCR2, which the handler writes.
 const MARK: u16 = 0x43;
@@ -122,7 +122,7 @@ impl Limiter {
     fn firmware(&self) -> Elf {
         let constant = |name: &str| format!("WEIR_LIMIT_{}", name.to_uppercase());
         let sources =
-            ["node.c", "limited.c"].map(|name| format!("experiments/regehr2005/firmware/{name}"));
+            ["node.c", "limited.c"].map(|name| format!("boards/atmega128/firmware/{name}"));
         build(
             &sources.each_ref().map(String::as_str),
             self.flavour,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Measures what the limiter costs in two systems on two FPGAs: Table 3 of regehr2005, experiments/regehr2005/table3.
+"""Measures what the limiter costs in two systems on two FPGAs: Table 3 of regehr2005, papers/experiments/regehr2005/table3.
 
   rtl/limit/area/run.py                      everything that is missing: counts.csv, tools.json, and the runs of the plan, in the plan's order
   rtl/limit/area/run.py --counts             only counts.csv and tools.json
@@ -30,7 +30,7 @@ PATH_COLUMNS = ["cpu", "device", "seed", "fmax_mhz", "cells", "limiter_cells"]
 COUNT_COLUMNS = ["design", "device", "pins", "sources", "clock_mhz", "phase_bits", "rate_bits", "luts", "carries", "flip_flops", "memories", "cells"]
 
 # The plan has seeds 1 to this one, each in all systems before the next;
-# experiments/regehr2005/table3/README.md says why so many.
+# papers/experiments/regehr2005/table3/README.md says why so many.
 LAST_SEED = 112
 # The last seed of placements whose slowest path is examined; with the names of its cells the
 # netlist is another one, so these are not the runs of the plan.

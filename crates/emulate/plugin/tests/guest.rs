@@ -7,7 +7,6 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::Report;
 
-
 /// A guest, and a folder for what its runs write.
 struct Guest {
     folder: TempDir,

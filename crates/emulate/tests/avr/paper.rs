@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The failures of which regehr2005 warns, and one that the paper overlooks: they happen on the
-//! board with the paper's algorithms, and not with Weir.
+//! The failures of which regehr2005 warns, and one that the paper overlooks: they do not happen
+//! with Weir.
 
 use crate::port::history::{channel, history};
 use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
@@ -90,33 +90,12 @@ fn handled(elf: &Elf, text: &str) -> u64 {
     run(&spec).unwrap().counters["handled"]
 }
 
-/// The optimisation of §3.3 never clears its count below the threshold: at three quarters of the
-/// limit it loses a third of the requests.
+/// The optimisation of §3.3 never clears its count below the threshold, and loses a third of the
+/// requests at three quarters of the limit (regehr2005/fig1 measures it). Ours loses none.
 #[test]
-fn the_papers_optimisation_loses_requests_below_the_limit_and_ours_does_not() {
-    let folder = "experiments/regehr2005/firmware/";
-    let sources = |name: &str| [format!("{folder}node.c"), format!("{folder}{name}.c")];
-    let compiled = |name: &str, flavour: Flavour, defines: &[&str]| {
-        let sources = sources(name);
-        let defines: Vec<String> = defines.iter().map(ToString::to_string).collect();
-        build(&[&sources[0], &sources[1]], flavour, &defines)
-    };
-    let limit = ["NODE_INTERVAL=16000", "NODE_BURST=16"];
-    let literal = |algorithm: &str| {
-        handled(
-            &compiled("literal", Flavour::C, &[&limit[..], &[algorithm]].concat()),
-            "INT0=3kHz",
-        )
-    };
-    let (plain, optimised) = (
-        literal("NODE_ALGORITHM=LITERAL_BURSTY"),
-        literal("NODE_ALGORITHM=LITERAL_BURSTY_OPTIMISED"),
-    );
-    assert!(
-        plain >= 2998,
-        "§3.3 without the optimisation loses nothing: {plain} of 3000"
-    );
-    assert!((1900..2100).contains(&optimised), "{optimised} of 3000");
+fn a_bursty_limit_loses_nothing_at_three_quarters_of_its_rate() {
+    let folder = "boards/atmega128/firmware";
+    let sources = ["node.c", "limited.c"].map(|name| format!("{folder}/{name}"));
     let ours = [
         "NODE_POLICY=WEIR_LIMIT_BURSTY",
         "NODE_TIMING=WEIR_LIMIT_LAZY",
@@ -133,7 +112,12 @@ fn the_papers_optimisation_loses_requests_below_the_limit_and_ours_does_not() {
         "NODE_INTERVAL=250",
     ];
     for (flavour, timer) in [(Flavour::C, c), (Flavour::Fast, fast)] {
-        let elf = compiled("limited", flavour, &[&ours[..], &timer[..]].concat());
+        let defines: Vec<String> = [&ours[..], &timer[..]]
+            .concat()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let elf = build(&sources.each_ref().map(String::as_str), flavour, &defines);
         let count = handled(&elf, "INT0=3kHz");
         assert!(count >= 2998, "{count} of 3000 with {flavour:?}");
     }

@@ -22,7 +22,7 @@ const CRITICAL: u64 = 10_000 + KERNEL;
 
 /// The kernel's folder in the crate that carries it.
 fn kernel() -> PathBuf {
-    let script = root().join("experiments/behnke2021/node/folder-of.sh");
+    let script = root().join("ports/freertos/sources/find.sh");
     let output = Command::new(script).arg("freertos-next").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(

@@ -11,7 +11,7 @@ mod environment;
 
 use environment::interpreter;
 
-// The benchmarks of crates/bench are compiled with this file, too.
+// The benchmarks of papers/bench are compiled with this file, too.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/simso");
 
 /// A task that is released at 0 and every period from there; a higher priority is more urgent.

@@ -37,7 +37,7 @@ impl Node {
     /// The same with options of the compiler.
     fn built(options: &[&str]) -> Option<Self> {
         Self::with_tools(|_| {
-            let mut build = Command::new(repository("experiments/behnke2021/node/build.sh"));
+            let mut build = Command::new(repository("boards/mps2-an385/node/build.sh"));
             build.args(options);
             build
         })
@@ -256,7 +256,7 @@ fn what_lwip_must_not_do_beside_weir_does_not_compile() {
             "define WEIR_FREERTOS_POINTER as 1",
         ),
     ] {
-        let mut build = Command::new(repository("experiments/behnke2021/node/build.sh"));
+        let mut build = Command::new(repository("boards/mps2-an385/node/build.sh"));
         let output = build.args(["-DNODE_WEIR", option]).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success(), "{option}");

@@ -43,7 +43,7 @@ fn ram_is_what_the_readme_says_and_64_bytes_for_a_receiver_at_most() {
         }
         let file = folder.join("ram.c");
         fs::write(&file, text).unwrap();
-        let kernel = Command::new(repository("experiments/behnke2021/node/folder-of.sh"))
+        let kernel = Command::new(repository("ports/freertos/sources/find.sh"))
             .arg("freertos-next")
             .output()
             .unwrap();

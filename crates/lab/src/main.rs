@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab`: Weir on emulated hardware.
-use std::process::ExitCode;
-
-use weir_lab::commands::Cli;
-
-fn main() -> ExitCode {
-    weir_report::terminal::exit_code(weir_report::arguments::<Cli>().execute())
-}

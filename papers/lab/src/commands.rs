@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! The commands of `weir-lab`.
+use clap::{Parser, Subcommand};
+use miette::IntoDiagnostic as _;
+use weir_report::clean_up_when_interrupted;
+use weir_report::terminal::Outcome;
+
+pub mod reproduce;
+
+/// The papers' experiments.
+#[derive(Debug, Parser)]
+#[command(name = "weir-lab", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Reproduce(reproduce::Args),
+}
+
+impl Cli {
+    /// Carries the command out.
+    ///
+    /// # Errors
+    /// Bad input, or a missing tool or file: exit code 2.
+    pub fn execute(self) -> miette::Result<Outcome> {
+        clean_up_when_interrupted().into_diagnostic()?;
+        match self.command {
+            Command::Reproduce(arguments) => reproduce::execute(&arguments),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_commands_are_well_formed() {
+        assert_eq!(weir_report::faults::<super::Cli>(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Why an experiment could not be carried out.
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+use miette::{NamedSource, SourceSpan};
+
+use weir_emulate::firmware::FirmwareError;
+use weir_emulate::run::RunError;
+
+/// Why an experiment could not be carried out.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum ExperimentError {
+    /// No folder with experiments was found.
+    #[error("cannot find Weir's repository: neither {} nor a folder above it has papers/experiments/ and core/", from.display())]
+    #[diagnostic(help("change into a clone of Weir's repository, or name one with --root DIR"))]
+    NoRepository {
+        /// The folder in which the search began.
+        from: PathBuf,
+    },
+    /// There is no experiment of this name.
+    #[error("there is no experiment `{name}`")]
+    #[diagnostic(help("the experiments are: {}", known.join(", ")))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+        /// The names of all experiments.
+        known: Vec<String>,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Read {
+        /// The path of the file.
+        path: PathBuf,
+        /// The operating system's error.
+        cause: io::Error,
+    },
+    /// An experiment's file is invalid.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    File(Box<FileError>),
+    /// The board's costs are needed, and were never measured.
+    #[error("{}: {what}", path.display())]
+    #[diagnostic(help("measure the costs: weir reproduce regehr2005/table2"))]
+    Costs {
+        /// The path of the file of costs.
+        path: PathBuf,
+        /// The missing entry.
+        what: String,
+    },
+    /// The experiment has no quick form.
+    #[error("the experiment `{0}` has no quick form")]
+    #[diagnostic(help(
+        "run the experiment without --quick, or give its file a table `quick` with fewer points"
+    ))]
+    NotQuick(String),
+    /// Measurements that the repository keeps are missing or invalid.
+    #[error("{}: {what}", path.display())]
+    #[diagnostic(help("repeat the measurements: weir reproduce NAME --measure"))]
+    Data {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error in the file.
+        what: String,
+    },
+    /// The program that makes these measurements failed.
+    #[error("{program} {what}")]
+    #[diagnostic(help("the program's own message is above"))]
+    Flow {
+        /// The path of the program, relative to the repository's root.
+        program: String,
+        /// The way in which the program failed.
+        what: String,
+    },
+    /// The experiment keeps no measurements.
+    #[error("the experiment `{0}` keeps no measurements: every run measures anew")]
+    #[diagnostic(help("run the experiment without --measure"))]
+    NothingKept(String),
+    /// A claim of the file was not measured.
+    #[error("the claim `{0}` was not measured")]
+    Unmeasured(String),
+    /// The measured values cannot be evaluated.
+    #[error("{0}")]
+    Evaluation(String),
+    /// A system file is invalid.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    System(#[from] Box<weir_model::LoadError>),
+    /// No code can be generated for a system.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Generate(#[from] Box<weir_generate::Refusal>),
+    /// The firmware cannot be compiled.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Firmware(#[from] FirmwareError),
+    /// The emulator or the simulator of the board is missing.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Target(#[from] Box<RunError>),
+    /// A run failed.
+    #[error("`{firmware}` cannot be run: {cause}")]
+    Run {
+        /// The name of the firmware.
+        firmware: String,
+        /// The reason.
+        cause: Box<RunError>,
+    },
+    /// The temporary folder for the firmware cannot be made.
+    #[error("cannot make a folder for the firmware: {0}")]
+    Workspace(io::Error),
+}
+
+/// An error in an experiment's file, with its place.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("{what}")]
+pub struct FileError {
+    /// The error.
+    pub what: String,
+    /// A correct alternative.
+    #[help]
+    pub help: Option<String>,
+    /// The file's name and text.
+    #[source_code]
+    pub source_code: NamedSource<String>,
+    /// The place in the text.
+    #[label("here")]
+    pub span: Option<SourceSpan>,
+}
+
+/// Joins names for messages.
+pub(super) fn list(names: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.join(", ")
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What `weir check` says of a variant of the node.
+//!
+//! The node's system file is a template ([`Node::template`]): its costs are formulas over those
+//! that were measured, and what differs between variants are names to which each variant gives a
+//! formula.
+use weir_analysis::check::Verdict;
+use weir_analysis::{analyse, check};
+use weir_model::{LoadError, parse};
+
+use super::spec::{Node, NodeVariant};
+use crate::experiment::error::ExperimentError;
+use crate::experiment::place::Checkout;
+use crate::experiment::series::Values;
+use crate::experiment::series::formula::{Template, X, number};
+
+/// The receiver whose response is bounded.
+const CRITICAL: &str = "critical";
+/// The names of what comes of it.
+pub(super) const VALUES: [&str; 2] = ["guaranteed", "bound"];
+
+/// The bound and whether it is guaranteed, at a point; nothing for a variant without system.
+pub(super) fn bound(
+    place: &Checkout,
+    node: &Node,
+    variant: &NodeVariant,
+    constants: &Values,
+    x: f64,
+) -> Result<Values, ExperimentError> {
+    if node.system_of(variant).is_empty() {
+        return Ok(Values::new());
+    }
+    let text = text(place, node, variant, constants, x)?;
+    let system =
+        parse(&node.template, &text).map_err(|problems| Box::new(LoadError::from(problems)))?;
+    let analysis = analyse(&system);
+    let receiver = system.receivers.iter().position(|of| of.name == CRITICAL);
+    let cycles = receiver.and_then(|index| analysis.response_of(&system, index));
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 cycles")]
+    let milliseconds = cycles.map_or(f64::INFINITY, |cycles| {
+        1000.0 * cycles as f64 / system.cpu.clock_hz as f64
+    });
+    let report = check::report(&system, &analysis, &mut |_| ());
+    let is_guaranteed = report.verdict == Verdict::Guaranteed;
+    let values = [f64::from(u8::from(is_guaranteed)), milliseconds];
+    let named = VALUES.into_iter().zip(values);
+    Ok(named
+        .map(|(name, value)| (name.to_owned(), number(value)))
+        .collect())
+}
+
+/// The system file of a variant at a point.
+fn text(
+    place: &Checkout,
+    node: &Node,
+    variant: &NodeVariant,
+    constants: &Values,
+    x: f64,
+) -> Result<String, ExperimentError> {
+    let path = place.path(&node.template);
+    let text = std::fs::read_to_string(&path).map_err(|cause| ExperimentError::Read {
+        path: path.clone(),
+        cause,
+    })?;
+    let filled = || {
+        let mut names = constants.clone();
+        names.insert(X.to_owned(), number(x));
+        let known = names.clone();
+        for (name, formula) in node.system_of(variant) {
+            names.insert(name, number(formula.evaluate(&known)?));
+        }
+        Template::over_names(&text)?.with(&names)
+    };
+    filled().map_err(|what| ExperimentError::Data { path, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::costs;
+    use super::*;
+
+    /// The experiments whose variants have systems, the folders of the files that are made of their
+    /// templates, and the points that these are made for.
+    const MADE: [(&str, &str, f64); 3] = [
+        (
+            "papers/experiments/behnke2021/bounds.toml",
+            "papers/experiments/behnke2021/systems",
+            5.0,
+        ),
+        (
+            "papers/experiments/behnke2021/stages-bounds.toml",
+            "papers/experiments/behnke2021/stages",
+            40.0,
+        ),
+        (
+            "papers/experiments/regehr2005/tone.toml",
+            "papers/experiments/regehr2005/tone/systems",
+            10.0,
+        ),
+    ];
+    /// With this set, the files are written in place of being compared.
+    const RENEW: &str = "WEIR_RENEW";
+
+    fn node(place: &Checkout, experiment: &str) -> Node {
+        #[derive(serde::Deserialize)]
+        struct File {
+            node: Node,
+        }
+        let text = std::fs::read_to_string(place.path(experiment)).unwrap();
+        toml::from_str::<File>(&text).unwrap().node
+    }
+
+    #[test]
+    fn the_systems_are_the_template_with_the_kept_costs() {
+        let place = Checkout::of_this_repository();
+        // No compiler has this version: the largest of each cost.
+        let constants = costs::for_compiler(&place, "").unwrap();
+        for (experiment, systems, x) in MADE {
+            let node = node(&place, experiment);
+            let mut made = 0;
+            let has_one = |of: &&NodeVariant| !node.system_of(of).is_empty();
+            for variant in node.variant.iter().filter(has_one) {
+                let bound = bound(&place, &node, variant, &constants, x).unwrap();
+                assert_eq!(bound["guaranteed"], number(1.0), "{}", variant.id);
+                let wanted = text(&place, &node, variant, &constants, x).unwrap();
+                let path = place.path(&format!("{systems}/{}.toml", variant.id));
+                if std::env::var_os(RENEW).is_some() {
+                    std::fs::write(&path, &wanted).unwrap();
+                }
+                let found = std::fs::read_to_string(&path).unwrap_or_default();
+                assert!(
+                    found == wanted,
+                    "{} is not {} with the costs that are kept: {RENEW}=1 cargo test -p weir-lab --lib node::system",
+                    path.display(),
+                    node.template
+                );
+                made += 1;
+            }
+            let kept = std::fs::read_dir(place.path(systems)).unwrap().count();
+            assert_eq!(made, kept, "each file of {systems} is one of a variant");
+        }
+    }
+
+    #[test]
+    fn a_cost_that_nobody_keeps_is_named_and_a_bound_grows_with_the_rate() {
+        let place = Checkout::of_this_repository();
+        let (experiment, _, x) = MADE[0];
+        let mut node = node(&place, experiment);
+        let constants = costs::for_compiler(&place, "").unwrap();
+        let bound_at = |x| {
+            let values = bound(&place, &node, &node.variant[0], &constants, x).unwrap();
+            values["bound"].as_number().unwrap()
+        };
+        assert!(bound_at(2.0) < bound_at(5.0));
+        assert!(bound_at(100.0).is_infinite());
+        let without = Values::new();
+        let error = bound(&place, &node, &node.variant[0], &without, x).unwrap_err();
+        assert!(error.to_string().contains("costs.longest"), "{error}");
+        node.system.clear();
+        node.variant[0].system.clear();
+        let nothing = bound(&place, &node, &node.variant[0], &constants, x).unwrap();
+        assert!(nothing.is_empty());
+    }
+}
