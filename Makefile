@@ -14,16 +14,16 @@ ALONE := env -u MAKEFLAGS -u MFLAGS
 # by the way.
 CARGO_TEST := $(ALONE) cargo test --locked
 
-TEST_PARTS := test-format test-core test-host test-avr test-arm test-rtl test-linux test-node
+TEST_PARTS := test-linux test-rtl test-format test-core test-host test-avr test-arm
 # What the parts build of this workspace.
-HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate
-AVR := -p weir-emulate -p weir-cli -p weir-lab
+HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate -p weir-boards
+AVR := -p weir-emulate -p weir-cli
 ARM := -p weir-peer
 # The names of those tests in AVR that need QEMU and the compiler for Arm begin so.
 ARM_TESTS := cortex_m_ qemu_
 LINUX := -p weir-load -p weir-linux
 
-.PHONY: help demo test $(TEST_PARTS) test-guest bench format clean bootstrap-%
+.PHONY: help demo test build-tests $(TEST_PARTS) test-guest papers bench format clean bootstrap-%
 
 help: ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,13 +31,18 @@ help: ## list the targets (the default)
 demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and draw what is left for the background work
 	$(ALONE) scripts/demo.sh
 
-test: ## all tests: the parts below, each callable alone, and then what ran, failed and was skipped
+test: bootstrap-all ## all tests of the product: the parts below, each callable alone, and then what ran, failed and was skipped
 	@scripts/test.sh $(TEST_PARTS)
+
+# What the parts below build of the workspace, at once.
+build-tests:
+	$(CARGO_TEST) --no-run $(HOST) $(AVR) $(ARM) $(LINUX)
 
 test-format: bootstrap-format ## formatters, linters, SPDX lines, bootstrap's own test
 	scripts/check-tree.sh
 	scripts/test-bootstrap.sh
 	cargo fmt --all --check
+	cd papers && cargo fmt --all --check
 	$(ALONE) scripts/lint-rust.sh
 
 test-core: bootstrap-core ## the C policies: contracts against a brute-force model, sanitizers, fuzzer; ports/freertos on the host
@@ -47,11 +52,10 @@ test-core: bootstrap-core ## the C policies: contracts against a brute-force mod
 test-host: bootstrap-host ## quantities, the analysis against others' and against simulations, tables and plots
 	$(CARGO_TEST) $(HOST)
 
-test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the experiments, the examples of the README
+test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the examples of the README
 # Both commands together, as the scripts build them.
 	$(CARGO_TEST) $(AVR) -- $(addprefix --skip ,$(ARM_TESTS)) # test-arm has them
 	$(ALONE) scripts/test-examples.sh
-	$(ALONE) scripts/test-experiments.sh
 
 test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest; its port
 	$(CARGO_TEST) $(ARM)
@@ -61,25 +65,31 @@ test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it,
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh
 
-test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root), and one in an emulated machine
-	$(ALONE) scripts/test-linux.sh $(LINUX)
+test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root)
+# The tests fork, and change settings that the machine has only once.
+	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX)
 
-test-node: bootstrap-arm ## the experiments on the emulated node of FreeRTOS and lwIP, in their short forms
-	$(ALONE) scripts/test-node.sh
+test-guest: bootstrap-linux ## stock Linux in an emulated machine: CPUs that come and go, a card that steers; minutes
+	WEIR_GUEST=1 $(ALONE) cargo test --locked $(LINUX) --test main -- cpus:: card::
 
-test-guest: bootstrap-linux ## all experiments on stock kernels in an emulated machine, in their short forms: an hour
-	$(ALONE) scripts/test-guest.sh
+papers: bootstrap-papers ## the papers' figures and tables: every experiment's claims, in its short form; hours
+	$(ALONE) papers/scripts/test.sh
 
-bench: bootstrap-demo bootstrap-rtl bootstrap-linux ## reproduce every figure and table, the board's costs anew; time the commands
+bench: bootstrap-all bootstrap-papers ## everything whole: the long tests, proofs and fuzzers; every figure and table; the speed of the commands
 	$(ALONE) scripts/bench.sh
+	$(ALONE) papers/scripts/bench.sh
 
 format: bootstrap-format ## apply the formatters
 	cargo fmt --all
+	cd papers && cargo fmt --all
 	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' ':!rtl/limit/registers/generated' | xargs -0 "$$(scripts/python-env.sh format)/bin/clang-format" -i
 
 clean: ## remove what was built and the results
 	cargo clean
 	rm -rf build results
+
+bootstrap-all:
+	@$(BOOTSTRAP)
 
 bootstrap-%:
 	@$(BOOTSTRAP) $*

@@ -7,10 +7,11 @@
 #                                        none is named
 #   scripts/bootstrap.sh --list [PART...]   print the packages, one a line, and stop
 #
-# Parts: format core host avr arm rtl linux demo, the ones of `make test` and `make demo`; fresh,
-# the needs of scripts/fresh.sh. Safe to run twice: installed packages are left alone, and if
-# nothing is missing, neither root nor the network is needed. Asks no question. Downloads are tried
-# three times, Rust's packages included. With WEIR_NETWORK_FAILURES, a network that fails is noted
+# Parts: format core host avr arm rtl linux demo, the ones of `make test` and `make demo`; papers,
+# the needs of `make papers`; fresh, those of scripts/fresh.sh. Safe to run twice: installed
+# packages are left alone, and if nothing is missing, neither root nor the network is needed. Asks
+# no question. Downloads are tried three times, Rust's packages included. With
+# WEIR_NETWORK_FAILURES, a network that fails is noted
 # (scripts/network.sh).
 # Exit: 0 everything is installed; 1 apt failed; 3 the network failed; 2 something is missing that
 # cannot be installed from here, and the message says what to do.
@@ -40,18 +41,19 @@ packages_of() {
     # A Python package is the reference for the analysis.
     host) packages_of build && echo python3-venv ;;
     demo) packages_of build && packages_of board ;;
-    # The RISC-V board's firmware is compiled, too: weir-lab's tests run it.
+    # The RISC-V board's firmware is compiled, too: the tests run it.
     avr) packages_of build && packages_of board && echo g++ perl python3-venv gcc-riscv64-unknown-elf ;;
     # The plugin runs in QEMU, whose guests the tests compile; one of them uses a C library, and
     # unmodified clients talk to it.
     arm) packages_of build && packages_of board && echo qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi python3-venv curl ;;
     # The tests make network namespaces; the experiments run Debian's kernels in a guest of QEMU,
-    # whose programs are busybox' and ours, and weir-lab runs these experiments. The systemd unit is
-    # compared with the system calls of runs.
+    # whose programs are busybox' and ours. The systemd unit is compared with the system calls of
+    # runs.
     linux) packages_of build && packages_of board && packages_of bpf && echo iproute2 qemu-system-x86 busybox-static xz-utils zstd strace systemd ;;
     # Verilator's C++ is compiled here; Icarus simulates unknown values. The tools for silicon are
-    # Python packages (requirements.lock). weir-lab runs the board.
+    # Python packages (requirements.lock).
     rtl) packages_of build && packages_of board && echo g++ perl python3-venv iverilog gcc-riscv64-unknown-elf ;;
+    papers) packages_of avr && packages_of arm && packages_of rtl && packages_of linux ;;
     # The Debian that scripts/fresh.sh makes contains everything else.
     fresh) echo git debootstrap ;;
     esac
@@ -73,8 +75,8 @@ for argument; do
         sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
-    format | core | host | avr | arm | rtl | linux | demo | fresh) parts="$parts $argument" ;;
-    *) fail "'$argument' is no part; the parts are: $ALL_PARTS fresh. See scripts/bootstrap.sh --help." ;;
+    format | core | host | avr | arm | rtl | linux | demo | papers | fresh) parts="$parts $argument" ;;
+    *) fail "'$argument' is no part; the parts are: $ALL_PARTS papers fresh. See scripts/bootstrap.sh --help." ;;
     esac
 done
 parts=${parts:-$ALL_PARTS}
@@ -151,7 +153,7 @@ missing=$(missing_of $packages)
 # cocotb loads Python into the simulators from a shared library, whose package is named after its
 # version.
 case " $parts " in
-*' rtl '*)
+*' rtl '* | *' papers '*)
     version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     case $(command -v python3) in
     # Only Debian's own Python needs the package: another Python brings its library with it.
@@ -210,12 +212,18 @@ case " $parts " in
 esac
 
 # Downloads all packages of every part at once: a later failure is not the network's.
-cd "$here/.." || exit
 triple=$(rustc -vV | sed -n 's/^host: //p')
-code=0
-"$here/network.sh" cargo fetch --quiet --locked ${triple:+--target "$triple"} || code=$?
-case $code in
-0) ;;
-3) exit 3 ;;
-*) fail "cargo could not download the packages of Cargo.lock; its message is above" ;;
+fetch() {
+    cd "$1" || exit
+    code=0
+    "$here/network.sh" cargo fetch --quiet --locked ${triple:+--target "$triple"} || code=$?
+    case $code in
+    0) ;;
+    3) exit 3 ;;
+    *) fail "cargo could not download the packages of Cargo.lock; its message is above" ;;
+    esac
+}
+fetch "$here/.."
+case " $parts " in
+*' papers '*) fetch "$here/../papers" ;;
 esac

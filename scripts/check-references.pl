@@ -30,7 +30,7 @@ sub text_of {
 
 my %targets = map { $_ => 1 } text_of('Makefile') =~ /^([a-z-]+):.*## /mg;
 $targets{"test-$_"} = 1 for text_of('Makefile') =~ /\btest-([a-z]+)\b/g;
-my %crates = map { $_ => 1 } map { text_of($_) =~ /^name = "([^"]+)"/m } grep { m{^crates/[^/]+/Cargo\.toml$} } keys %files;
+my %crates = map { $_ => 1 } map { text_of($_) =~ /^name = "([^"]+)"/m } grep { m{^(?:crates|papers)/(?:[^/]+/)+Cargo\.toml$} } keys %files;
 my ($enum) = text_of('crates/cli/src/main.rs') =~ /^enum Command \{(.*?)^\}/ms;
 my %commands = map { lc $_ => 1 } ($enum // '') =~ /^    ([A-Z]\w+)/mg;
 die "crates/cli/src/main.rs has no sub-commands that this script can read\n" unless $commands{check};

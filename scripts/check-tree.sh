@@ -37,6 +37,7 @@ while IFS= read -r -d '' file; do
     [ -f "$file" ] || continue # deleted, not yet committed
     has_no_comment "$file" && continue
     case $file in
+    crates/emulate/plugin/*) licence='MIT OR Apache-2.0' ;;
     crates/emulate/* | papers/lab/*) licence='GPL-3.0-or-later' ;;
     *) licence='MIT OR Apache-2.0' ;;
     esac
@@ -79,7 +80,7 @@ sharing_nothing() {
         # shellcheck disable=SC2086
         cargo tree --locked --edges normal,dev --prefix none --no-dedupe --format '{p} | {f}' $selection | grep -v '(/' |
             sort -u >"$folder/$(tr -cd 'a-z-' <<<"$selection")" || echo "cargo tree $selection failed"
-    done < <(echo '-p weir-cli -p weir-lab' && sed -nE 's/^(HOST|AVR|ARM|LINUX) := //p' Makefile)
+    done < <(echo '-p weir-emulate' && sed -nE 's/^(HOST|AVR|ARM|LINUX) := //p' Makefile)
     python3 - "$folder"/* <<'END'
 import sys
 sets = {}

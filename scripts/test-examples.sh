@@ -23,8 +23,8 @@ fail() {
 }
 
 # The tests have made this build already.
-cargo build --locked -p weir-lab -p weir-cli
-weir_lab=${CARGO_TARGET_DIR:-target}/debug/weir-lab
+cargo build --locked -p weir-emulate -p weir-cli
+weir_run=${CARGO_TARGET_DIR:-target}/debug/weir-run
 weir=${CARGO_TARGET_DIR:-target}/debug/weir
 build=build/examples
 mkdir -p $build
@@ -55,7 +55,8 @@ for folder in examples/*; do
     name=$(basename "$folder")
     # Examples with a script `run` are for another board: scripts/test-rtl.sh runs them.
     compgen -G "$folder/run.*" >/dev/null && continue
-    # crates/emulate/tests/cortex_m/generate.rs and crates/emulate/plugin/tests/node build and flood these.
+    # crates/emulate/tests/cortex_m/generate.rs and crates/emulate/plugin/tests/node build and flood
+    # these.
     grep -qs '^board = "mps2-an385"' "$folder/system.toml" && continue
     if [ ! -f "$folder/main.c" ]; then
         # A system without a board: no firmware runs on it, but its guarantees must hold, also in a
@@ -89,7 +90,7 @@ for folder in examples/*; do
     for line in "${expect[@]:1}"; do
         counters+=(--counter "${line%% *}")
     done
-    if ! result=$("$weir_lab" run "$elf" --board atmega128 "${arguments[@]}" "${counters[@]}" --json); then
+    if ! result=$("$weir_run" "$elf" --board atmega128 "${arguments[@]}" "${counters[@]}" --json); then
         fail "$name does not run"
         continue
     fi
@@ -128,17 +129,17 @@ done
 
 # The README's commands, as a user types them at the root of a clone: those of its block `sh`, then
 # those of its table. They write into a folder of their own. `weir linux` has its own tests, and the
-# boards soc and mps2-an385 are tested by scripts/test-rtl.sh and papers/lab/tests/mps2.
+# boards soc and mps2-an385 are tested by scripts/test-rtl.sh and crates/emulate/tests/mps2.
 clone=$build/readme
 rm -rf $clone
 mkdir -p $clone/bin
-for name in core ports rtl boards examples experiments; do
+for name in core ports rtl boards examples papers; do
     ln -s "$root/$name" $clone/$name
 done
-ln -s "$(realpath "$weir")" "$(realpath "$weir_lab")" $clone/bin/
+ln -s "$(realpath "$weir")" "$(realpath "$weir_run")" $clone/bin/
 awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' README.md >$clone/block.sh
 awk -F'|' '/^\| you have / { on = 1; next } !/^\|/ { on = 0 } on { print $4 }' README.md | sed -n 's/^ `\(weir .*\)` $/\1/p' |
-    grep -v -e '^weir linux' -e '--board ' >$clone/table.sh
+    grep -v -e '^weir linux' -e '^weir reproduce' -e '--board ' >$clone/table.sh
 ln -s limit-a-line.elf $clone/firmware.elf
 for script in block table; do
     [ -s $clone/$script.sh ] || fail "README.md has no $script of commands"

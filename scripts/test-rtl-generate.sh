@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 weir=${TARGET:-${CARGO_TARGET_DIR:-target}}/debug/weir
 [ -x "$weir" ] || {
-    echo "test-rtl-generate: $weir is missing; build it: cargo build -p weir-cli -p weir-lab" >&2
+    echo "test-rtl-generate: $weir is missing; build it: cargo build -p weir-cli" >&2
     exit 2
 }
 bin=$(scripts/python-env.sh rtl)/bin

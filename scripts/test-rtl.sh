@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export TARGET=${CARGO_TARGET_DIR:-$PWD/target}
-steps=(lint registers simulation proof cells board port generate experiments)
+steps=(lint registers simulation proof cells board port generate)
 
 lint() { rtl/limit/lint.sh; }
 registers() { rtl/limit/registers/generate.py --check; }
@@ -20,12 +20,8 @@ cells() { rtl/limit/area/run.py --quick; }
 board() { boards/soc/tests/run.sh; }
 port() { ports/riscv/tests/run.py; }
 generate() {
-    cargo build --locked -p weir-cli -p weir-lab && scripts/test-rtl-generate.sh &&
+    cargo build --locked -p weir-cli && scripts/test-rtl-generate.sh &&
         examples/limit-in-silicon/run.py build/generate/limit-in-silicon
-}
-experiments() {
-    cargo build --locked -p weir-cli -p weir-lab &&
-        "$TARGET"/debug/weir reproduce regehr2005/soc-fig1 --quick
 }
 
 for step; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs parts of `make test` one after the other, all of them even if one fails, and prints what ran,
-# failed and was skipped.
+# Runs parts of `make test`, as many at once as there are processors, all of them even if one fails,
+# and prints what ran, failed and was skipped.
 #
 #   scripts/test.sh PART...     targets of the Makefile, such as test-core test-rtl
 #
@@ -73,7 +73,8 @@ skips() {
     sed -nE 's/^skipped: (.*)$/\1/p; s/^SKIPPED \[[0-9]+\] ([^:]*)[0-9:]*: (.*)$/\1; \2/p' "$1"
 }
 
-is_listed() { grep -v '^#' scripts/skipped | cut -d: -f1 | grep -qxF -e "$1"; }
+# A test's name may have its module before it.
+is_listed() { grep -v '^#' scripts/skipped | sed 's/: .*//' | grep -qxF -e "${1##*::}"; }
 
 # Makes a part, and keeps its exit code and its seconds.
 make_part() {
@@ -114,43 +115,41 @@ judge() {
     skipped=$((skipped + part_skipped))
 }
 
-# The tests of Linux wait in real time, and the experiments on the node compute in virtual time. If
-# both are asked for they run at once, the experiments at the lowest priority, and neither disturbs
-# the other.
+# As many parts run at once as there are processors. The tests of Linux wait in real time: they
+# begin first, and the others, which compute, have the lowest priority.
 waits=test-linux
-computes=test-node
-beside=1
-for part in $waits $computes; do
-    case " $* " in *" $part "*) ;; *) beside= ;; esac
-done
-# The part beside another has a process group of its own, which ends with this script.
-other=
-trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null' EXIT
+declare -A running=()
+# Each part has a process group of its own, which ends with this script.
+trap 'for process in "${!running[@]}"; do kill -- "-$process" 2>/dev/null; done' EXIT
+set -m
 
-for part; do
-    [ -z "$beside" ] || [ "$part" != $computes ] || continue
+# Waits until a part ends, then prints its output and what has become of it.
+finish_one() {
+    local process part
+    wait -n -p process "${!running[@]}" || true
+    part=${running[$process]}
+    unset "running[$process]"
     echo "=== $part"
-    if [ -n "$beside" ] && [ "$part" = $waits ]; then
-        # Both would install packages at once.
-        make --no-print-directory bootstrap-arm bootstrap-linux
-        set -m
-        (renice -n 19 $BASHPID >/dev/null && make_part $computes) >"$logs/$computes.log" &
-        other=$!
-        set +m
-        echo "test: $computes runs beside it; its output comes afterwards"
-    fi
-    make_part "$part" | tee "$logs/$part.log"
+    cat "$logs/$part.log"
     judge "$part"
-    if [ -n "$other" ]; then
-        wait "$other" || true
-        other=
-        echo "=== $computes"
-        cat "$logs/$computes.log"
-        judge $computes
-    fi
+    echo "${rows[-1]}"
+}
+
+begun=$SECONDS
+# What several parts need is built once, by all processors, before they run beside each other.
+[ $# = 1 ] || make --no-print-directory build-tests || true
+for part; do
+    while [ ${#running[@]} -ge "$(nproc)" ]; do finish_one; done
+    echo "=== $part begins"
+    (
+        [ "$part" = $waits ] || [ $# = 1 ] || renice -n 19 $BASHPID >/dev/null
+        make_part "$part"
+    ) >"$logs/$part.log" </dev/null &
+    running[$!]=$part
 done
+while [ ${#running[@]} -gt 0 ]; do finish_one; done
 
 table
 echo
-echo "tests: $passed passed, $failed failed, $skipped skipped"
+echo "tests: $passed passed, $failed failed, $skipped skipped, in $((SECONDS - begun)) s"
 [ $failed = 0 ]

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs the node under a plan of the peer (crates/emulate/plugin), and prints one object of JSON: what the node
-# has counted (`node`) and what the peer has (`peer`).
+# Runs the node under a plan of the peer (crates/emulate/plugin), and prints one object of JSON:
+# what the node has counted (`node`) and what the peer has (`peer`).
 #
 #   run.sh PLAN [OPTION...]      options of the node, such as driver=packet
 #

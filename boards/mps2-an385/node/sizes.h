@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Sizes of memory. The compiler's command line may set others (build.sh -DPBUF_POOL_SIZE=128),
- * which gives an ELF of its own; papers/experiments/behnke2021/README.md has the reasons for those here.
+ * which gives an ELF of its own; papers/experiments/behnke2021/README.md has the reasons for those
+ * here.
  */
 #ifndef NODE_SIZES_H
 #define NODE_SIZES_H

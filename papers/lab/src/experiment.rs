@@ -3,8 +3,8 @@
 //! compared with its claims.
 //!
 //! Each experiment is one file, `papers/experiments/PAPER/NAME.toml`, which states the procedure
-//! and the expected results. There are a few kinds of experiment (`kinds`); a kind knows which claims it
-//! can measure.
+//! and the expected results. There are a few kinds of experiment (`kinds`); a kind knows which
+//! claims it can measure.
 mod base;
 mod batch;
 mod bench;

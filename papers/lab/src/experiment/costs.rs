@@ -159,8 +159,8 @@ pub(super) fn to_toml(
         "# SPDX-License-Identifier: MIT OR Apache-2.0\n\
          # What limiting an interrupt costs on the ATmega128, in cycles, by flavour and compiler. Measured,\n\
          # not edited: weir reproduce regehr2005/table2 writes the column of the compiler that is installed;\n\
-         # papers/experiments/regehr2005/table2.toml says how each is measured. It holds for these compilers. The\n\
-         # analysis takes the worst of them, and warns of any other.\n\
+         # papers/experiments/regehr2005/table2.toml says how each is measured. It holds for these compilers.\n\
+         # The analysis takes the worst of them, and warns of any other.\n\
          compilers = {compilers:?}\n{MEANS}"
     );
     for (flavour, constants) in cycles {

@@ -4,7 +4,7 @@
 # Shows how a change affects results: compares the output of every experiment but those of Linux,
 # byte by byte.
 #
-#   scripts/compare-results.sh COMMIT        this tree against COMMIT
+#   papers/scripts/compare-results.sh COMMIT        this tree against COMMIT
 #
 # Left out are experiments with a line "# In make bench only."; an experiment with a quick form runs
 # in that form. COMMIT is built once, below build/compare; its results are kept there.
@@ -16,7 +16,7 @@ fail() {
     echo "compare-results: $*" >&2
     exit 2
 }
-[ $# = 1 ] || fail "name one commit: scripts/compare-results.sh COMMIT"
+[ $# = 1 ] || fail "name one commit: papers/scripts/compare-results.sh COMMIT"
 commit=$(git rev-parse --verify --quiet "$1^{commit}") || fail "$1 is no commit of this repository"
 
 # Writes the results of the tree $1 into $2.

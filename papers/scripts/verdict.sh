@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=bash
 #
-# Counts what passed and what failed; sourced by scripts/test-experiments.sh and
-# scripts/test-guest.sh.
+# Counts what passed and what failed; sourced by papers/scripts/test.sh.
 passed=0
 failed=0
 

@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Builds `weir` and `weir-lab`, which stand in one folder.
+#
+#   papers/scripts/build.sh [--release]      builds them
+#   papers/scripts/build.sh --path [--release]    prints the folder
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+path=
+profile=()
+folder=debug
+for argument; do
+    case $argument in
+    --path) path=1 ;;
+    --release) profile=(--release) folder=release ;;
+    *)
+        echo "papers/scripts/build.sh: '$argument' is no option; they are --path and --release" >&2
+        exit 2
+        ;;
+    esac
+done
+target=${CARGO_TARGET_DIR:-$PWD/target}
+if [ -n "$path" ]; then
+    echo "$(realpath "$target")/$folder"
+    exit
+fi
+cargo build --locked "${profile[@]}" -p weir-cli
+cd papers && cargo build --locked "${profile[@]}" -p weir-lab
