@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 unmet=()
 cargo bench --locked -p weir-cli --bench speed || unmet+=("the speed of the commands")
-WEIR_RANDOM=1 cargo test --locked -p weir-emulate --test main avr::random:: || unmet+=("the contracts of limits drawn at random")
+WEIR_LONG=1 cargo test --locked -p weir-emulate || unmet+=("the long tests of the emulated boards")
 rtl/limit/proof/run.py --quick --long scan || unmet+=("the proof of the limiter's scan with 16 and 24 sources")
 rtl/limit/area/run.py --check || unmet+=("the cells of the limiter in systems")
 rtl/limit/test/run.sh --largest || unmet+=("the limiter in silicon with 1,024 sources")

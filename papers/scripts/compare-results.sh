@@ -1,60 +1,86 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Shows how a change affects results: compares the output of every experiment but those of Linux,
-# byte by byte.
+# Shows how a change affects results: compares the output of experiments, byte by byte.
 #
-#   papers/scripts/compare-results.sh COMMIT        this tree against COMMIT
+#   papers/scripts/compare-results.sh COMMIT [PAPER/NAME...]    this tree against COMMIT
 #
-# Left out are experiments with a line "# In make bench only."; an experiment with a quick form runs
-# in that form. COMMIT is built once, below build/compare; its results are kept there.
+# If none is named, all are compared but those with a line "# In make bench only.". An experiment
+# with a quick form runs in that form. COMMIT is built once, below build/compare; its results are
+# kept there. An experiment on Linux is compared if its kernel is there or can be downloaded.
 # Exit: 0 all is the same, 1 something differs, 2 it could not be compared.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 fail() {
     echo "compare-results: $*" >&2
     exit 2
 }
-[ $# = 1 ] || fail "name one commit: papers/scripts/compare-results.sh COMMIT"
+[ $# -ge 1 ] || fail "name a commit: papers/scripts/compare-results.sh COMMIT"
 commit=$(git rev-parse --verify --quiet "$1^{commit}") || fail "$1 is no commit of this repository"
+shift
+names=("$@")
+if [ $# = 0 ]; then
+    for file in papers/experiments/*/*.toml; do
+        ! grep -q '^# In make bench only\.' "$file" || continue
+        name=${file#papers/experiments/}
+        names+=("${name%.toml}")
+    done
+fi
 
-# Writes the results of the tree $1 into $2.
+# Builds `weir` and `weir-lab` of the tree $1, and prints their folder. Before papers/ was a
+# workspace of its own, the tree had one.
+build() (
+    cd "$1"
+    unset CARGO_TARGET_DIR
+    if [ -d papers ]; then
+        papers/scripts/build.sh >&2
+    else
+        cargo build --quiet --locked -p weir-cli -p weir-lab >&2
+    fi
+    echo "$PWD/target/debug"
+)
+
+# Writes the results of the tree $1 into $2, unless they are there.
 results() {
-    local tree=$1 to=$2 file name quick
-    # The experiments run in a copy, because table2 writes the board's costs. Its path is always the
-    # same, because messages name it.
-    local copy=$PWD/build/compare/copy
-    rm -rf "$to" "$copy"
-    mkdir -p "$to" "$copy"
-    cp -r "$tree/core" "$tree/ports" "$tree/boards" "$tree/experiments" "$tree/rtl" "$copy"
-    (cd "$tree" && cargo build --quiet --locked -p weir-cli -p weir-lab) || fail "$tree cannot be built"
-    local weir=${CARGO_TARGET_DIR:-$tree/target}/debug/weir
-    for file in "$tree"/experiments/*/*.toml; do
-        ! grep -qE '^(kind = "linux"|# In make bench only\.)' "$file" || continue
-        name=${file#"$tree"/experiments/}
-        name=${name%.toml}
+    local tree=$1 to=$2 built name file experiments=papers/experiments
+    [ -d "$tree/papers" ] || experiments=experiments
+    built=$(build "$tree") || fail "$tree cannot be built"
+    mkdir -p "$to"
+    for name in "${names[@]}"; do
+        [ ! -e "$to/$name.done" ] || continue
         echo "compare-results: $name" >&2
         mkdir -p "$to/$(dirname "$name")"
         quick=()
-        ! grep -qE '^\[.*\.quick\]' "$file" || quick=(--quick)
-        # A missed claim is a result, too.
-        (cd "$copy" && "$weir" reproduce "$name" --json "${quick[@]}" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
+        file=$tree/$experiments/$name.toml
+        ! grep -qE '^(quick = |\[.*\.quick\])' "$file" || quick=(--quick)
+        # A missed claim is a result, too. table2 writes the board's costs.
+        (cd "$tree" && "$built/weir" reproduce "$name" --json "${quick[@]}" --out "$to" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
             fail "$name failed: see $to/$name.err"
+        # Messages name files of the tree.
+        sed -i "s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
+        cp "$tree/boards/atmega128/costs.toml" "$to/$name.costs"
+        git -C "$tree" checkout --quiet -- boards/atmega128/costs.toml
+        touch "$to/$name.done"
     done
-    cp -r "$copy/results" "$copy/boards/atmega128/costs.toml" "$to"
-    rm -rf "$copy"
 }
 
 # All experiments use one simulator of the board soc.
 WEIR_SOC=$(boards/soc/build.sh) || fail "the board soc cannot be built"
 export WEIR_SOC
 before=$PWD/build/compare/$commit
-if [ ! -d "$before/results" ]; then
-    [ -d "$before/tree" ] || git worktree add --quiet --detach "$before/tree" "$commit"
-    results "$before/tree" "$before/results"
-    git worktree remove --force "$before/tree"
+if [ ! -d "$before/tree" ]; then
+    git worktree prune
+    git worktree add --quiet --force --detach "$before/tree" "$commit"
 fi
+results "$before/tree" "$before/results"
+rm -rf "$PWD/build/compare/now"
 results "$PWD" "$PWD/build/compare/now"
-diff -r "$before/results" "$PWD/build/compare/now" || exit 1
-echo "compare-results: all results are the same as those of $1"
+code=0
+for name in "${names[@]}"; do
+    for now in "$PWD/build/compare/now/$name".* "$PWD/build/compare/now/$name"-*; do
+        [ ! -e "$now" ] || diff "$before/results/${now#"$PWD/build/compare/now/"}" "$now" || code=1
+    done
+done
+[ $code = 0 ] || exit 1
+echo "compare-results: the results of ${#names[@]} experiments are the same"

@@ -21,3 +21,8 @@ mod run;
 mod soc;
 mod timers;
 mod trace;
+
+/// Do the tests take their long form? CONTRIBUTING.md says when.
+fn is_long() -> bool {
+    std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1")
+}

@@ -13,15 +13,15 @@ use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::run::LineStimulus;
 
-/// The seeds of `make bench`, for each flavour: with WEIR_RANDOM=1.
+/// The seeds of the long form, for each flavour.
 const ALL: u64 = 200;
-/// The seeds of `make test`: up to this one, and those under which the port failed before decision
+/// The seeds of the short form: up to this one, and those under which the port failed before decision
 /// 0015.
 const FIRST: u64 = 8;
 const FAILED_ONCE: [u64; 5] = [70, 121, 150, 155, 184];
 
 fn seeds() -> Vec<u64> {
-    if std::env::var_os("WEIR_RANDOM").is_some() {
+    if crate::is_long() {
         (0..ALL).collect()
     } else {
         (0..FIRST).chain(FAILED_ONCE).collect()

@@ -69,6 +69,15 @@ impl Limit {
         (0..kinds).map(at).collect()
     }
 
+    /// What a test tries: every kind at every prescaler in the long form, else each at one.
+    pub fn tried() -> Vec<Self> {
+        if crate::is_long() {
+            Self::all()
+        } else {
+            Self::each_kind()
+        }
+    }
+
     /// Instructions in a tick.
     pub fn tick(&self) -> u64 {
         self.divisor * PER_TICK

@@ -43,11 +43,11 @@ fn under_adversaries(elf: &Elf, limit: &Limit, judge_more: impl Fn(&RunResult, &
 }
 
 #[test]
-fn cortex_m_takes_every_step_of_core_under_adversaries_at_every_prescaler() {
+fn cortex_m_takes_every_step_of_core_under_adversaries() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::tried().into_par_iter().for_each(|limit| {
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         under_adversaries(&elf, &limit, |_, events, text| {
             // LIMIT-OVERLOAD-2: every refusal masks the source, and the next one comes after an
@@ -70,7 +70,7 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::tried().into_par_iter().for_each(|limit| {
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         let floods = [flood("IRQ20=uniform:50cycles..700cycles:seed=5")];
         let (_, events) = flooded(&elf, &limit, &floods, &[]);
@@ -213,7 +213,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
     if !can_run() {
         return;
     }
-    Limit::all().into_par_iter().for_each(|limit| {
+    Limit::tried().into_par_iter().for_each(|limit| {
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         // A tick for the rounding of instants, and the latency of an expiry (eager).
         let least = (limit.config.interval + 1) * limit.tick() + LATENCY + limit.tick();
