@@ -23,7 +23,7 @@ ARM := -p weir-peer
 ARM_TESTS := cortex_m_ qemu_
 LINUX := -p weir-load -p weir-linux
 
-.PHONY: help demo test build-tests $(TEST_PARTS) test-guest papers bench format clean bootstrap-%
+.PHONY: help demo test quick build-tests $(TEST_PARTS) test-guest papers due bench format clean bootstrap-%
 
 help: ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,11 @@ demo: bootstrap-demo ## flood an emulated ATmega128 with and without Weir, and d
 
 test: bootstrap-all ## all tests of the product: the parts below, each callable alone, and then what ran, failed and was skipped
 	@scripts/test.sh $(TEST_PARTS)
+
+quick: bootstrap-format ## what to run before each commit: format, Clippy, the tests of all that needs no emulator, kernel or FPGA tool
+	cargo fmt --all --check
+	$(ALONE) scripts/lint-rust.sh
+	$(CARGO_TEST) $(HOST) -p weir-core-sys -p weir-cli
 
 # What the parts below build of the workspace, at once.
 build-tests:
@@ -75,8 +80,11 @@ test-guest: bootstrap-linux ## stock Linux in an emulated machine: CPUs that com
 papers: bootstrap-papers ## the papers' figures and tables: every experiment's claims, in its short form; hours
 	$(ALONE) papers/scripts/test.sh
 
-bench: bootstrap-all bootstrap-papers ## everything whole: the long tests, proofs and fuzzers; every figure and table; the speed of the commands
-	$(ALONE) scripts/bench.sh
+MINUTES ?= 20
+due: bootstrap-papers ## as much of the papers and of the long tests as MINUTES=20 allow: first what has changed, then others in rotation
+	$(ALONE) papers/scripts/due.sh $(MINUTES)
+
+bench: bootstrap-all bootstrap-papers ## everything whole: the long tests, proofs and fuzzers; every figure and table. Writes papers/ledger.json
 	$(ALONE) papers/scripts/bench.sh
 
 format: bootstrap-format ## apply the formatters

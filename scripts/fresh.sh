@@ -12,6 +12,8 @@
 #                 them there
 #   --minutes N   stops after N minutes, with the time for making the Debian, and names the
 #                 commands that were not finished
+#   --then LINE   runs this line of the shell afterwards, where {minutes} stands for what is left of
+#                 the N minutes, but for two
 #   --json        prints the result as JSON to standard output, and everything else to standard
 #                 error
 #
@@ -75,6 +77,7 @@ keep=
 cached=
 json=
 minutes=
+then=
 while [ $# -gt 0 ]; do
     case $1 in
     --keep) keep=1 ;;
@@ -84,6 +87,11 @@ while [ $# -gt 0 ]; do
         [ $# -gt 1 ] || cannot "--minutes needs a number, as in --minutes 75"
         minutes=$2
         [[ $minutes =~ ^[1-9][0-9]{0,3}$ ]] || cannot "--minutes: '$minutes' is no number of minutes from 1 to 9999"
+        shift
+        ;;
+    --then)
+        [ $# -gt 1 ] || cannot "--then needs a line, as in --then 'make due MINUTES={minutes}'"
+        then=$2
         shift
         ;;
     -h | --help)
@@ -105,6 +113,9 @@ else
     mapfile -t commands < <(awk '/^## / { on = $0 == "## See it" } on && /^```/ { if (seen++) exit; next } on && seen { sub(/ *#.*/, ""); print }' README.md)
     [ ${#commands[@]} -gt 0 ] || cannot "README.md has no section 'See it' with a block of commands; name a command"
 fi
+
+[ -z "$then" ] || commands+=("$then")
+case $then in *{minutes}*) [ -n "$minutes" ] || cannot "{minutes} in --then needs --minutes" ;; esac
 
 [ "$(id -u)" = 0 ] || cannot "making a Debian needs root (debootstrap, mounts): run it as root or with sudo"
 for tool in debootstrap git unshare chroot mount; do
@@ -345,6 +356,9 @@ objects=()
 unfinished=
 for command in "${commands[@]}"; do
     [ -z "$is_late" ] || break
+    # Two minutes are for what the command does beside its own time.
+    left=$((${minutes:-0} - (SECONDS + 59) / 60 - 2))
+    command=${command//\{minutes\}/$((left > 1 ? left : 1))}
     say "running: $command"
     before=$(packages)
     asked_before=$(manual || true)

@@ -3,7 +3,7 @@
 #
 # Runs the tests of everything for silicon: rtl/, boards/soc, ports/riscv, and the output of `weir
 # generate --rtl`. All of them run; then a table says which passed and how long each took. The long
-# runs are in scripts/bench.sh.
+# runs are in scripts/long.sh.
 #
 #   scripts/test-rtl.sh [STEP...]     all steps if none is named
 set -euo pipefail

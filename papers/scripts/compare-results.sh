@@ -59,7 +59,7 @@ results() {
             fail "$name failed: see $to/$name.err"
         # Messages name files of the tree.
         sed -i "s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
-        cp "$tree/boards/atmega128/costs.toml" "$to/$name.costs"
+        [ "$name" != regehr2005/table2 ] || grep -v '^#' "$tree/boards/atmega128/costs.toml" >"$to/$name.costs"
         git -C "$tree" checkout --quiet -- boards/atmega128/costs.toml
         touch "$to/$name.done"
     done

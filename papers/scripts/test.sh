@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests the claims of the papers' experiments, each in its short form if it has one.
+# Tests the claims of the papers' experiments, each in its short form if it has one; and, if none is
+# named, the program that runs them.
 #
 #   papers/scripts/test.sh [PAPER/NAME...]     all if none is named
 #
@@ -21,6 +22,9 @@ for name; do
     }
 done
 papers/scripts/build.sh
+if [ $# = 0 ]; then
+    papers/scripts/check.sh
+fi
 weir=$(papers/scripts/build.sh --path)/weir
 
 compiler=$(avr-gcc -dumpversion)
@@ -37,17 +41,6 @@ has_short_form() {
     ! grep -q '^quick = ' "$1" || return 0
     base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$1")
     [ -n "$base" ] && has_short_form "$(dirname "$1")/$base.toml"
-}
-
-# Checks that the kernels of an experiment are there, or can be downloaded.
-has_kernels() {
-    local kernel code
-    # The first is the experiment's own; the baseline `rt` has the same with PREEMPT_RT.
-    for kernel in $(sed -n 's/^kernel = "\(.*\)"$/\1/p; /^like = "rt"$/s/.*/-rt/p' "$1" | awk 'NR == 1 { own = $0 } /^-/ { $0 = own $0 } 1' | sort -u); do
-        code=0
-        boards/linux/build.sh "$kernel" >/dev/null || code=$?
-        [ $code != 3 ] || return 1
-    done
 }
 
 # table2 writes the costs of the atmega128: it runs in a copy.
@@ -69,10 +62,14 @@ skipped=0
 for name in "${names[@]}"; do
     file=papers/experiments/$name.toml
     kind=$(sed -n 's/^kind = "\(.*\)"$/\1/p' "$file")
-    if [ "$kind" = linux ] && ! has_kernels "$file"; then
-        echo "skipped: $name; its kernel cannot be downloaded"
-        skipped=$((skipped + 1))
-        continue
+    if [ "$kind" = linux ]; then
+        code=0
+        papers/scripts/kernels.sh "$name" || code=$?
+        if [ $code = 3 ]; then
+            echo "skipped: $name; its kernel cannot be downloaded"
+            skipped=$((skipped + 1))
+            continue
+        fi
     fi
     quick=()
     ! has_short_form "$file" || quick=(--quick)

@@ -5,6 +5,8 @@ use miette::IntoDiagnostic as _;
 use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
+pub mod bench;
+pub mod due;
 pub mod reproduce;
 
 /// The papers' experiments.
@@ -18,6 +20,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Reproduce(reproduce::Args),
+    Bench(bench::Args),
+    Due(due::Args),
 }
 
 impl Cli {
@@ -29,6 +33,8 @@ impl Cli {
         clean_up_when_interrupted().into_diagnostic()?;
         match self.command {
             Command::Reproduce(arguments) => reproduce::execute(&arguments),
+            Command::Bench(arguments) => bench::execute(&arguments),
+            Command::Due(arguments) => due::execute(&arguments),
         }
     }
 }

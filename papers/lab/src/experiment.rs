@@ -13,6 +13,7 @@ mod draw;
 mod error;
 mod file;
 mod findings;
+mod head;
 mod kind;
 mod kinds;
 mod place;
@@ -26,6 +27,7 @@ use weir_report::{Claim, Report};
 pub use batch::place_threads;
 pub use error::{ExperimentError, FileError};
 pub use findings::{Detail, ExtraName, Findings, Picture};
+pub use head::Head;
 pub use place::Checkout;
 
 use file::ExperimentFile;

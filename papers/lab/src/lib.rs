@@ -2,3 +2,4 @@
 //! Experiments: Weir on emulated boards and kernels, compared with its claims.
 pub mod commands;
 pub mod experiment;
+pub mod ledger;

@@ -224,7 +224,7 @@ def main():
     parser = argparse.ArgumentParser(description="Proves LIMIT-SILICON-* of core/CONTRACTS.md.", epilog="Exit: 0 all hold, 1 something does not, 2 it could not be run.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these proofs")
     parser.add_argument("--quick", action="store_true", help="only the proofs, without covers and mutants")
-    parser.add_argument("--long", action="store_true", help="also the sizes that take minutes each (scripts/bench.sh)")
+    parser.add_argument("--long", action="store_true", help="also the sizes that take minutes each (scripts/long.sh)")
     parser.add_argument("--json", action="store_true", help="the table as JSON")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once; default: the cores there are")
     arguments = parser.parse_args()

@@ -6,7 +6,7 @@
 #
 #   rtl/limit/test/run.sh [ARGUMENTS OF PYTEST]      with arguments, only the register form's tests
 #   rtl/limit/test/run.sh --largest                  only the memory form with 1,024 sources, which
-#                                                 takes a minute or two: for scripts/bench.sh
+#                                                 takes a minute or two: for scripts/long.sh
 #
 # WEIR_LIMIT_CLOCKS: the length of the comparison with core/ in clocks. WEIR_SEED: the seed of the
 # random numbers (1).

@@ -52,7 +52,8 @@ fn over_bases(
     Ok((format!("{path} over {base_path}"), all.to_string()))
 }
 
-fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
+/// The name of an experiment's file, and its text.
+pub(super) fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     let path = place.experiment(name)?;
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path.display().to_string(), text)),

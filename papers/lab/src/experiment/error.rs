@@ -107,6 +107,15 @@ pub enum ExperimentError {
         /// The reason.
         cause: Box<RunError>,
     },
+    /// The ledger cannot be read.
+    #[error("{}: {what}", path.display())]
+    #[diagnostic(help("take the file from the last commit, or remove it and run `make bench`"))]
+    Ledger {
+        /// The path of the ledger, relative to the repository's root.
+        path: PathBuf,
+        /// The error in it.
+        what: String,
+    },
     /// The temporary folder for the firmware cannot be made.
     #[error("cannot make a folder for the firmware: {0}")]
     Workspace(io::Error),

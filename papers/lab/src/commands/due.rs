@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `weir-lab due`: as much of the experiments and long tests as a time allows, in rotation.
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use miette::{IntoDiagnostic, miette};
+use weir_report::checksum;
+use weir_report::terminal::Outcome;
+
+use crate::experiment::Checkout;
+use crate::ledger::{self, Entry, Ledger, RunError, Work};
+
+/// Run as many experiments and long tests as a time allows: first those whose inputs have changed,
+/// then others, chosen by the commit
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = LONG_HELP)]
+pub struct Args {
+    /// How long it may take
+    #[arg(long, value_name = "MINUTES", default_value_t = 20)]
+    minutes: u64,
+
+    /// The commit with which inputs are compared
+    #[arg(long, value_name = "COMMIT", default_value = "HEAD~1")]
+    since: String,
+
+    /// List the order, and run nothing
+    #[arg(long)]
+    list: bool,
+}
+
+const LONG_HELP: &str = "\
+What papers/ledger.json has as met and is missed now fails; what it has as missed is printed. With \
+other versions of the tools than the ledger's, what fails is what misses its goal by more than the \
+experiment's file allows. Experiments that only `make bench` runs are left out.
+
+Exit: 0 nothing has failed, also if not everything could run; 1 something has failed.";
+
+/// The time that work takes which the ledger does not have.
+const USUAL_SECONDS: u64 = 120;
+
+/// Carries the command out.
+///
+/// # Errors
+/// A repository without history; work that cannot be carried out.
+pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
+    let begun = Instant::now();
+    let most = Duration::from_secs(arguments.minutes * 60);
+    let place = Checkout::find(&std::env::current_dir().into_diagnostic()?)?;
+    let ledger = Ledger::load(&place)?;
+    let order = order(&place, &arguments.since)?;
+    let mut failed = BTreeSet::new();
+    let mut ran = 0;
+    for (work, has_changed) in &order {
+        let name = format!("{} {}", work.name, work.form);
+        let why = if *has_changed {
+            "changed"
+        } else {
+            "in its turn"
+        };
+        if arguments.list {
+            println!("{name}: {why}");
+            continue;
+        }
+        let left = most.saturating_sub(begun.elapsed());
+        let entry = ledger.entry(work);
+        let wanted = entry.map_or(USUAL_SECONDS, |entry| entry.seconds);
+        // It may take longer here than where the ledger was written.
+        if left < Duration::from_secs(wanted * 3 / 2) {
+            continue;
+        }
+        if work.kind == "linux" && !has_kernels(&place, work)? {
+            println!("{name}: left out, its kernel cannot be downloaded");
+            continue;
+        }
+        eprintln!("due: {name}, {why}");
+        match ledger::run(&place, work, left) {
+            Ok(seen) => {
+                ran += 1;
+                let fails = failures(work, entry, &seen);
+                println!(
+                    "{name}: {} met, {} missed in {} s{}",
+                    seen.met,
+                    seen.missed.len(),
+                    seen.seconds,
+                    if fails.is_empty() { "" } else { "; FAILED" }
+                );
+                for id in &seen.missed {
+                    let is_known = if fails.contains(id) {
+                        "NOT MET"
+                    } else {
+                        "missed, as known"
+                    };
+                    println!("  {id}: {is_known}");
+                }
+                if !fails.is_empty() {
+                    failed.insert(name);
+                }
+            }
+            Err(error @ RunError::Late { .. }) => println!("{error}: the time is over"),
+            Err(error) => {
+                println!("{error}: FAILED");
+                failed.insert(name);
+            }
+        }
+    }
+    if arguments.list {
+        return Ok(Outcome::Good);
+    }
+    let left_out = order.len() - ran;
+    println!(
+        "due: {ran} of {} ran in {} s, {} failed, {left_out} left to other commits",
+        order.len(),
+        begun.elapsed().as_secs(),
+        failed.len()
+    );
+    Ok(Outcome::good_if(failed.is_empty()))
+}
+
+/// The exit code of [`KERNELS`] if a kernel cannot be downloaded.
+const CANNOT_DOWNLOAD: i32 = 3;
+/// The script that sees to an experiment's kernels, relative to the repository's root.
+const KERNELS: &str = "papers/scripts/kernels.sh";
+
+/// Whether the kernels of an experiment on Linux are there, or could be downloaded.
+fn has_kernels(place: &Checkout, work: &Work) -> miette::Result<bool> {
+    let mut script = Command::new(place.path(KERNELS));
+    let status = script.arg(&work.name).status().into_diagnostic()?;
+    Ok(status.code() != Some(CANNOT_DOWNLOAD))
+}
+
+/// The claims of a run that fail: those that the ledger has as met, if it was written with the same
+/// tools, else those that miss their goal by more than is known.
+fn failures(work: &Work, entry: Option<&Entry>, seen: &ledger::Outcome) -> BTreeSet<String> {
+    match entry.filter(|entry| entry.tools == ledger::tools(&work.kind)) {
+        Some(entry) => seen.missed.difference(&entry.missed).cloned().collect(),
+        None => seen.fallen.clone(),
+    }
+}
+
+/// The work in the order in which it is due, and whether its inputs have changed.
+fn order(place: &Checkout, since: &str) -> miette::Result<Vec<(Work, bool)>> {
+    let commit = commit(place)?;
+    let mut order = Vec::new();
+    for work in ledger::all(place)? {
+        if work.is_for_bench {
+            continue;
+        }
+        let now = ledger::checksum_at(place, "HEAD", &work)?;
+        let has_changed = ledger::checksum_at(place, since, &work)? != now;
+        order.push((work, has_changed));
+    }
+    order.sort_by_key(|(work, has_changed)| {
+        (
+            !has_changed,
+            checksum(format!("{commit} {} {}", work.name, work.form).as_bytes()),
+        )
+    });
+    Ok(order)
+}
+
+/// The commit that is checked out.
+fn commit(place: &Checkout) -> miette::Result<String> {
+    let mut git = Command::new("git");
+    git.arg("-C")
+        .arg(place.path(""))
+        .args(["rev-parse", "HEAD"]);
+    let said = git.output().into_diagnostic()?;
+    if !said.status.success() {
+        return Err(miette!(
+            help = "run it in a clone of Weir's repository",
+            "git has no commit here: {}",
+            String::from_utf8_lossy(&said.stderr).trim()
+        ));
+    }
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What can change a result: the sources of firmware, programs and emulators, the experiment's
+//! files and costs, and the versions of tools.
+use std::process::Command;
+
+use weir_report::checksum;
+
+use super::work::Work;
+use crate::experiment::{Checkout, ExperimentError};
+
+/// The machine of the policies, and the crates that all kinds of experiments use.
+const COMMON: &[&str] = &[
+    "core/include",
+    "core/src",
+    "crates/arrivals/src",
+    "crates/boards/src",
+    "crates/model/src",
+    "papers/lab/src",
+    "papers/Cargo.lock",
+];
+
+/// The sources of a kind beside [`COMMON`], from the repository's root.
+fn sources(kind: &str) -> &'static [&'static str] {
+    const AVR: &[&str] = &["boards/atmega128", "crates/emulate/src", "ports/avr"];
+    match kind {
+        "firmware" | "constants" => &[
+            "boards/atmega128",
+            "boards/soc",
+            "crates/emulate/src",
+            "papers/experiments/regehr2005/firmware",
+            "papers/experiments/regehr2005/firmware-soc",
+            "ports/avr",
+            "ports/riscv",
+            "rtl/limit/src",
+        ],
+        "bounds" => &[
+            "boards/atmega128",
+            "crates/analysis/src",
+            "crates/emulate/src",
+            "crates/generate/src",
+            "crates/sim/src",
+            "papers/experiments/regehr2005/firmware",
+            "ports/avr",
+        ],
+        "simulation" => &["crates/sim/src", "core"],
+        "area" => &["papers/experiments/regehr2005/table3", "rtl/limit"],
+        "linux" => &["boards/linux", "crates/linux/src", "crates/load/src"],
+        "node" => &[
+            "boards/mps2-an385",
+            "crates/analysis/src",
+            "crates/emulate/plugin/src",
+            "papers/experiments/behnke2021/node",
+            "ports/freertos",
+        ],
+        // The product's long tests: all of the product.
+        "long" => &["core", "crates", "boards", "ports", "rtl", "scripts"],
+        _ => AVR,
+    }
+}
+
+/// The folders of an experiment's paper, in which its system files are.
+const SYSTEMS: [&str; 3] = ["systems", "stages", "tone"];
+
+/// By what the inputs of some work are known again at a commit: files under version control, and
+/// not what is built of them.
+///
+/// # Errors
+/// No such commit; no git.
+pub fn checksum_at(place: &Checkout, commit: &str, work: &Work) -> Result<String, ExperimentError> {
+    let mut paths: Vec<String> = COMMON
+        .iter()
+        .chain(sources(&work.kind))
+        .map(ToString::to_string)
+        .collect();
+    if work.long_test().is_none() {
+        let (paper, name) = work.name.split_once('/').unwrap_or(("", &work.name));
+        let folder = format!("papers/experiments/{paper}");
+        let mut files = vec![name.to_owned()];
+        files.extend(work.bases.iter().cloned());
+        paths.extend(files.iter().map(|name| format!("{folder}/{name}.toml")));
+        paths.extend(SYSTEMS.iter().map(|systems| format!("{folder}/{systems}")));
+    }
+    let mut git = Command::new("git");
+    git.arg("-C")
+        .arg(place.path(""))
+        .args(["ls-tree", "-r", commit, "--"])
+        .args(&paths);
+    let listed = git.output().map_err(|cause| ExperimentError::Read {
+        path: place.path(".git"),
+        cause,
+    })?;
+    if !listed.status.success() {
+        let said = String::from_utf8_lossy(&listed.stderr);
+        return Err(ExperimentError::Evaluation(format!(
+            "git cannot list the files of {commit}: {}",
+            said.trim()
+        )));
+    }
+    Ok(checksum(&listed.stdout))
+}
+
+/// The tools of a kind, each with its version as it says it; those that are not installed are left
+/// out.
+#[must_use]
+pub fn tools(kind: &str) -> Vec<String> {
+    let named: &[&str] = match kind {
+        "firmware" | "constants" | "bounds" => &["avr-gcc", "riscv64-unknown-elf-gcc"],
+        "node" => &["arm-none-eabi-gcc", "qemu-system-arm"],
+        "linux" => &["qemu-system-x86_64", "gcc", "clang"],
+        "long" => &["avr-gcc", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"],
+        _ => &[],
+    };
+    let version = |tool: &&str| {
+        let said = Command::new(tool).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        let mut words = text.lines().next()?.split_whitespace().map(str::to_owned);
+        let is_number = |word: &String| word.starts_with(|first: char| first.is_ascii_digit());
+        let number = words.rfind(is_number)?;
+        Some(format!("{tool} {number}"))
+    };
+    named.iter().filter_map(version).collect()
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! Runs one piece of work in a process of its own, and reads which claims it met.
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use weir_report::{Temporary, uninterrupted};
+
+use super::work::{Form, LONG, Work};
+use crate::experiment::Checkout;
+
+/// The time between two looks at whether the process has ended.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// How long it took.
+    pub seconds: u64,
+    /// How many claims were met.
+    pub met: usize,
+    /// The ids of the claims that were missed.
+    pub missed: BTreeSet<String>,
+    /// Those that were missed by more than their experiment's file allows.
+    pub fallen: BTreeSet<String>,
+}
+
+/// Why a run has no outcome.
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+pub enum RunError {
+    /// The process cannot be started, or its output cannot be read.
+    #[error("cannot run {name}: {cause}")]
+    Start {
+        /// The work.
+        name: String,
+        /// The operating system's error.
+        cause: io::Error,
+    },
+    /// The time is over.
+    #[error("{name} was stopped after {seconds} s")]
+    Late {
+        /// The work.
+        name: String,
+        /// How long it had run.
+        seconds: u64,
+    },
+    /// The process failed.
+    #[error("{name} could not be carried out; its message is above")]
+    Failed {
+        /// The work.
+        name: String,
+    },
+}
+
+/// The results of an experiment, as `weir-lab reproduce` writes them.
+#[derive(Deserialize)]
+struct Results {
+    claims: Vec<ClaimResult>,
+}
+
+#[derive(Deserialize)]
+struct ClaimResult {
+    id: String,
+    met: bool,
+    measured: Option<f64>,
+    today: Option<Today>,
+}
+
+/// The value that a claim whose goal is known to be missed must not fall behind.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Today {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl ClaimResult {
+    /// Is the goal missed, and by more than is known?
+    fn has_fallen(&self) -> bool {
+        let is_kept = match (&self.today, self.measured) {
+            (Some(Today::AtMost(most)), Some(measured)) => measured <= *most,
+            (Some(Today::AtLeast(least)), Some(measured)) => measured >= *least,
+            _ => false,
+        };
+        !self.met && !is_kept
+    }
+}
+
+/// Runs some work, for `most` at the longest. What an experiment prints goes to standard error.
+///
+/// # Errors
+/// A program that cannot be started, fails, or takes too long.
+pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, RunError> {
+    let start = |cause| RunError::Start {
+        name: work.name.clone(),
+        cause,
+    };
+    let folder = Temporary::folder("weir-").map_err(start)?;
+    let mut command = match work.long_test() {
+        Some(name) => {
+            let mut command = Command::new(place.path(LONG));
+            command.arg(name);
+            command
+        }
+        None => {
+            let mut command = Command::new(std::env::current_exe().map_err(start)?);
+            command
+                .args(["reproduce", &work.name, "--out"])
+                .arg(folder.path());
+            if work.form == Form::Short {
+                command.arg("--quick");
+            }
+            command
+        }
+    };
+    command
+        .current_dir(place.path(""))
+        .stdin(Stdio::null())
+        .stdout(io::stderr());
+    let begun = Instant::now();
+    let mut child = uninterrupted(|| command.spawn()).map_err(start)?;
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(start)? {
+            break status;
+        }
+        if begun.elapsed() > most {
+            // What the process started ends with it: weir-lab ends its children when it is told to.
+            let id = i32::try_from(child.id()).unwrap_or(i32::MAX);
+            let told = nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(id),
+                nix::sys::signal::Signal::SIGTERM,
+            );
+            let _ = told.map_err(|_| child.kill());
+            let _ = child.wait();
+            return Err(RunError::Late {
+                name: work.name.clone(),
+                seconds: begun.elapsed().as_secs(),
+            });
+        }
+        std::thread::sleep(LOOK);
+    };
+    let seconds = begun.elapsed().as_secs();
+    match (work.long_test(), status.code()) {
+        (Some(name), Some(0 | 1)) => {
+            let is_met = status.success();
+            let missed: BTreeSet<String> = (!is_met).then(|| name.to_owned()).into_iter().collect();
+            Ok(Outcome {
+                seconds,
+                met: usize::from(is_met),
+                fallen: missed.clone(),
+                missed,
+            })
+        }
+        (None, Some(0 | 1)) => {
+            let file = folder.path().join(format!("{}.json", work.name));
+            judge(&file, seconds).map_err(start)
+        }
+        _ => Err(RunError::Failed {
+            name: work.name.clone(),
+        }),
+    }
+}
+
+fn judge(file: &Path, seconds: u64) -> io::Result<Outcome> {
+    let text = std::fs::read_to_string(file)?;
+    let results: Results = serde_json::from_str(&text)?;
+    let ids = |is: fn(&ClaimResult) -> bool| -> BTreeSet<String> {
+        let claims = results.claims.iter().filter(|claim| is(claim));
+        claims.map(|claim| claim.id.clone()).collect()
+    };
+    let missed = ids(|claim| !claim.met);
+    Ok(Outcome {
+        seconds,
+        met: results.claims.len() - missed.len(),
+        missed,
+        fallen: ids(ClaimResult::has_fallen),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_falls_if_it_misses_its_goal_by_more_than_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.json");
+        let text = r#"{"claims": [
+            {"id": "good", "met": true, "measured": 1},
+            {"id": "known", "met": false, "measured": 2, "today": {"at_most": 2}},
+            {"id": "worse", "met": false, "measured": 3, "today": {"at_most": 2}},
+            {"id": "less", "met": false, "measured": 3, "today": {"at_least": 4}},
+            {"id": "none", "met": false, "measured": null, "today": {"at_least": 4}},
+            {"id": "new", "met": false, "measured": 2}]}"#;
+        std::fs::write(&file, text).unwrap();
+        let outcome = judge(&file, 5).unwrap();
+        assert_eq!((outcome.met, outcome.missed.len()), (1, 5));
+        let fallen: Vec<&str> = outcome.fallen.iter().map(String::as_str).collect();
+        assert_eq!(fallen, ["less", "new", "none", "worse"]);
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What can be run: each experiment in its forms, and the product's long tests.
+use std::fmt;
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Checkout, ExperimentError, Head};
+
+/// The script that has the product's long tests, relative to the repository's root.
+pub(super) const LONG: &str = "scripts/long.sh";
+
+/// How much of it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// The part that the experiment's file states for `--quick`.
+    Short,
+    /// All of it.
+    Whole,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Short => "short",
+            Self::Whole => "whole",
+        })
+    }
+}
+
+/// An experiment in one of its forms, or a long test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// The experiment, such as regehr2005/fig1, or the long test, such as long/core.
+    pub name: String,
+    /// Its form.
+    pub form: Form,
+    /// Does it take so long that only `bench` runs it?
+    pub is_for_bench: bool,
+    /// The kind of the experiment; `long` for a long test.
+    pub kind: String,
+    /// The experiments of the same paper whose keys it inherits.
+    pub bases: Vec<String>,
+}
+
+impl Work {
+    /// The name of the long test, if it is one.
+    #[must_use]
+    pub fn long_test(&self) -> Option<&str> {
+        self.name.strip_prefix("long/")
+    }
+}
+
+/// All work: the short forms, the whole forms, and the long tests.
+///
+/// # Errors
+/// An experiment that cannot be read; a repository without the script of the long tests.
+pub fn all(place: &Checkout) -> Result<Vec<Work>, ExperimentError> {
+    let mut all = Vec::new();
+    for name in place.names() {
+        let head = Head::load(place, &name)?;
+        let is_for_bench = head.is_for_bench;
+        let of = |form, is_for_bench| Work {
+            name: name.clone(),
+            form,
+            is_for_bench,
+            kind: head.kind.clone(),
+            bases: head.bases.clone(),
+        };
+        if head.has_short_form {
+            all.push(of(Form::Short, is_for_bench));
+            all.push(of(Form::Whole, true));
+        } else {
+            all.push(of(Form::Whole, is_for_bench));
+        }
+    }
+    for name in long_tests(place)? {
+        all.push(Work {
+            name: format!("long/{name}"),
+            form: Form::Whole,
+            is_for_bench: false,
+            kind: "long".to_owned(),
+            bases: Vec::new(),
+        });
+    }
+    Ok(all)
+}
+
+fn long_tests(place: &Checkout) -> Result<Vec<String>, ExperimentError> {
+    let listed = Command::new(place.path(LONG)).arg("--list").output();
+    let listed = listed.map_err(|cause| ExperimentError::Read {
+        path: place.path(LONG),
+        cause,
+    })?;
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(text.lines().map(str::to_owned).collect())
+}

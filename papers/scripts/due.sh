@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Tests the programs of papers/, then as many experiments and long tests as a time allows (weir-lab
+# due --help).
+#
+#   papers/scripts/due.sh [MINUTES]      20 if none is given
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+[[ ${1-20} =~ ^[1-9][0-9]{0,3}$ ]] || {
+    echo "due: '$1' is no number of minutes from 1 to 9999" >&2
+    exit 2
+}
+begun=$SECONDS
+papers/scripts/build.sh
+code=0
+papers/scripts/check.sh || code=1
+left=$((${1-20} - (SECONDS - begun + 59) / 60))
+"$(papers/scripts/build.sh --path)/weir-lab" due --minutes $((left > 0 ? left : 0)) || code=$?
+exit $code

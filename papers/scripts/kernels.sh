@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# Sees to the kernels of an experiment on Linux: those that its file names, built for the guest.
+#
+#   papers/scripts/kernels.sh PAPER/NAME
+#
+# Exit: 0 they are there; 2 one cannot be built; 3 one cannot be downloaded.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+file=papers/experiments/$1.toml
+
+# The first is the experiment's own; the baseline `rt` has the same with PREEMPT_RT. An experiment
+# without one has that of its base.
+if ! grep -q '^kernel = ' "$file"; then
+    base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$file")
+    [ -z "$base" ] || exec "$0" "$(dirname "$1")/$base"
+fi
+for kernel in $(sed -n 's/^kernel = "\(.*\)"$/\1/p; /^like = "rt"$/s/.*/-rt/p' "$file" | awk 'NR == 1 { own = $0 } /^-/ { $0 = own $0 } 1' | sort -u); do
+    boards/linux/build.sh "$kernel" >/dev/null
+done
