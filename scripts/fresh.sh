@@ -115,7 +115,7 @@ else
 fi
 
 [ -z "$then" ] || commands+=("$then")
-case $then in *{minutes}*) [ -n "$minutes" ] || cannot "{minutes} in --then needs --minutes" ;; esac
+[[ $then != *'{minutes}'* ]] || [ -n "$minutes" ] || cannot '{minutes} in --then needs --minutes'
 
 [ "$(id -u)" = 0 ] || cannot "making a Debian needs root (debootstrap, mounts): run it as root or with sudo"
 for tool in debootstrap git unshare chroot mount; do

@@ -15,8 +15,8 @@ use weir_emulate::run::LineStimulus;
 
 /// The seeds of the long form, for each flavour.
 const ALL: u64 = 200;
-/// The seeds of the short form: up to this one, and those under which the port failed before decision
-/// 0015.
+/// The seeds of the short form: up to this one, and those under which the port failed before
+/// decision 0015.
 const FIRST: u64 = 8;
 const FAILED_ONCE: [u64; 5] = [70, 121, 150, 155, 184];
 

@@ -73,9 +73,9 @@ mod tests {
         let head = Head::load(&place, "regehr2005/fig2").unwrap();
         assert_eq!(head.kind, "firmware");
         assert_eq!(head.bases, ["fig1"]);
-        assert!(!head.is_for_bench && !head.has_short_form);
+        assert!(!head.is_for_bench && head.has_short_form);
         let searched = Head::load(&place, "regehr2005/fig2-worst").unwrap();
-        assert_eq!(searched.bases, ["fig1-worst"]);
+        assert_eq!(searched.bases, ["fig1-worst", "fig1"]);
         assert!(searched.is_for_bench);
     }
 }
