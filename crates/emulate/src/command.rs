@@ -323,6 +323,18 @@ mod tests {
         }
     }
 
+    /// A command that writes files has a rule for them (docs/outputs.md); this one writes none.
+    #[test]
+    fn the_only_path_is_the_firmware_that_it_reads() {
+        let command = <Args as clap::Args>::augment_args(clap::Command::new("run"));
+        let path = std::any::TypeId::of::<PathBuf>();
+        let paths = command
+            .get_arguments()
+            .filter(|of| of.get_value_parser().type_id() == path);
+        let paths: Vec<&str> = paths.map(|of| of.get_id().as_str()).collect();
+        assert_eq!(paths, ["firmware"]);
+    }
+
     #[test]
     fn a_front_controller_has_its_usual_pins() {
         let front = front_controller("dir:x/limiter.elf:to=INT4:out=PA3").unwrap();
