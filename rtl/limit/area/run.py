@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Measures what the limiter costs in two systems on two FPGAs: Table 3 of regehr2005, papers/experiments/regehr2005/table3.
+"""Measures what the limiter costs in two systems on two FPGAs: Table 3 of regehr2005, rtl/limit/area/measured.
 
   rtl/limit/area/run.py                      everything that is missing: counts.csv, tools.json, and the runs of the plan, in the plan's order
   rtl/limit/area/run.py --counts             only counts.csv and tools.json
@@ -24,13 +24,13 @@ import time
 sys.dont_write_bytecode = True
 from flow import CPUS, DEVICES, ROOT, SYSTEM_CLOCK_MHZ, CannotRun, Design, Flow
 
-DATA = ROOT / "experiments" / "regehr2005" / "table3"
+DATA = ROOT / "rtl" / "limit" / "area" / "measured"
 RUN_COLUMNS = ["cpu", "device", "sources", "seed", "cells", "flip_flops", "fmax_mhz", "netlist"]
 PATH_COLUMNS = ["cpu", "device", "seed", "fmax_mhz", "cells", "limiter_cells"]
 COUNT_COLUMNS = ["design", "device", "pins", "sources", "clock_mhz", "phase_bits", "rate_bits", "luts", "carries", "flip_flops", "memories", "cells"]
 
 # The plan has seeds 1 to this one, each in all systems before the next;
-# papers/experiments/regehr2005/table3/README.md says why so many.
+# rtl/limit/area/measured/README.md says why so many.
 LAST_SEED = 112
 # The last seed of placements whose slowest path is examined; with the names of its cells the
 # netlist is another one, so these are not the runs of the plan.

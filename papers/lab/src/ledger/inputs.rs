@@ -43,7 +43,7 @@ fn sources(kind: &str) -> &'static [&'static str] {
             "ports/avr",
         ],
         "simulation" => &["crates/sim/src", "core"],
-        "area" => &["papers/experiments/regehr2005/table3", "rtl/limit"],
+        "area" => &["rtl/limit"],
         "linux" => &["boards/linux", "crates/linux/src", "crates/load/src"],
         "node" => &[
             "boards/mps2-an385",
