@@ -15,7 +15,7 @@ use weir_linux::exact::{
 use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
-mod ground;
+use crate::ground;
 
 use ground::{Ground, Need, Offload};
 
@@ -362,7 +362,7 @@ fn a_killed_process_leaves_no_program() {
     let mut command = ground.receiver.command(std::env::current_exe().unwrap());
     command.args([
         "--exact",
-        "a_killed_process_leaves_no_program",
+        "exact_delivery::a_killed_process_leaves_no_program",
         "--nocapture",
     ]);
     let mut child = command

@@ -21,7 +21,7 @@ use weir_linux::urgency::Urgency;
 
 #[path = "../../core-sys/tests/frames/mod.rs"]
 mod frames;
-mod ground;
+use crate::ground;
 
 use frames::frames;
 use ground::Need;

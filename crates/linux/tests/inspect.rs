@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux inspect` on this machine as it runs: it only looks.
-mod ground;
+use crate::ground;
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ground itself: what it makes works, and goes.
-mod ground;
+use crate::ground;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;

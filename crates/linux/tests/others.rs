@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run does to those whom it has nothing to do with: it is what `plan` says, and a flood on
 //! another interface takes no more from anybody.
-mod ground;
-mod machine;
+use crate::ground;
+use crate::machine;
 
 use std::collections::BTreeSet;
 use std::fs;

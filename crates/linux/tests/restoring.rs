@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run has changed is put back wherever it is by then, whoever else changes it, and what
 //! cannot be put back is not passed over.
-mod ground;
-mod machine;
+use crate::ground;
+use crate::machine;
 
 use std::fs;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -338,7 +338,7 @@ fn other(folder: &Path, pid: i32, priority: u8) -> Child {
     let child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
-            "two_runs_with_their_states_apart_share_what_both_set",
+            "restoring::two_runs_with_their_states_apart_share_what_both_set",
         ])
         .env(OTHER, format!("{}|{pid}|{priority}", folder.display()))
         .stdin(Stdio::piped())

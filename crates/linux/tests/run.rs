@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux` as its users meet it, on an interface of the test's own: what plan lists is what
 //! run changes, and all of it is put back however a run ends.
-mod ground;
-mod machine;
+use crate::ground;
+use crate::machine;
 
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;

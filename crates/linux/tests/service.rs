@@ -2,8 +2,8 @@
 //! The systemd unit leaves a run what it needs: each mode is run with the unit's capabilities, and
 //! with every system call that its filter does not have refused. systemd itself need not run:
 //! strace refuses the calls.
-mod ground;
-mod machine;
+use crate::ground;
+use crate::machine;
 
 use std::collections::BTreeSet;
 use std::fs;

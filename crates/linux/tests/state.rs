@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The folder of the state: nobody else can keep a run from putting back, or have it do something,
 //! and a disk that is full keeps nobody from ending.
-mod ground;
-mod machine;
+use crate::ground;
+use crate::machine;
 
 use std::fs::{self, Permissions};
 use std::io::{Read as _, Write as _};

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes that do what a test wants, in a namespace of the test's.
-// Each test program compiles this file for itself, and uses a part of it.
-#![allow(dead_code)]
 
 use std::io::Read;
 use std::net::SocketAddr;

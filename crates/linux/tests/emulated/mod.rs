@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest (boards/linux) for what cannot be tried on this machine.
-// Each test program compiles this file for itself, and uses a part of it.
-#![allow(dead_code)]
 
 use std::env;
 use std::fs;
@@ -10,9 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-#[path = "../skipped/mod.rs"]
-mod skipped;
-use skipped::skipped;
+use crate::skipped::skipped;
 
 /// Whether tests may take a guest, and minutes. If not, it says that the test is skipped.
 pub fn is_wanted() -> bool {

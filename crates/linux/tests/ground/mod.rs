@@ -5,8 +5,6 @@
 //! The namespaces have no names: they are there as long as this process holds them, so that nothing
 //! is left behind however it ends. Where the machine does not allow them, the test is skipped:
 //! [`begin`] says so and returns `None`.
-// Each test program compiles this file for itself, and uses a part of it.
-#![allow(dead_code)]
 
 use std::fs::{self, File};
 use std::io;
@@ -21,9 +19,7 @@ use std::thread::JoinHandle;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-#[path = "../skipped/mod.rs"]
-mod skipped;
-pub use skipped::skipped;
+pub use crate::skipped::skipped;
 
 /// What a test needs of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,7 +57,7 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
             .command(env::current_exe().unwrap())
             .args([
                 "--exact",
-                "killed::everything_comes_back_after_kill_9_at_any_moment",
+                "guest::killed::everything_comes_back_after_kill_9_at_any_moment",
             ])
             .env("WEIR_FOLDER", folder.path())
             .env("WEIR_INTERFACE", &interface.name)

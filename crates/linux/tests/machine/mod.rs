@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine of the test's own on which `weir linux` is run as its users run it.
-// Each test program compiles this file for itself, and uses a part of it.
-#![allow(dead_code)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of receivers follows real processes.
-#[path = "../actor/mod.rs"]
-mod actor;
-#[path = "../ground/mod.rs"]
-mod ground;
+use crate::actor;
 
 mod processes;
 mod sockets;

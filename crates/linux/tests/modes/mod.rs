@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The modes that follow receivers, by the command: what plan lists is what run changes, bottom
 //! halves get whom they are for, and all of it is put back.
-#[path = "../actor/mod.rs"]
-mod actor;
-#[path = "../ground/mod.rs"]
-mod ground;
-#[path = "../machine/mod.rs"]
-mod machine;
+use crate::actor;
+use crate::ground;
+use crate::machine;
 
 mod borrowed;
 mod exact;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A flood is charged to whom it is for, and reported to whom it is taken from.
-#[path = "../actor/mod.rs"]
-mod actor;
-#[path = "../ground/mod.rs"]
-mod ground;
-#[path = "../machine/mod.rs"]
-mod machine;
+use crate::actor;
+use crate::ground;
+use crate::machine;
 
 mod charge;
 mod commands;

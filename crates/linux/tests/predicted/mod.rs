@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bottom halves get the urgency of who waits, or of who is there.
-#[path = "../actor/mod.rs"]
-mod actor;
-#[path = "../ground/mod.rs"]
-mod ground;
+use crate::actor;
+use crate::ground;
 
 mod cost;
 mod waiting;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has
 //! one: it is a module (boards/linux/card) of a guest.
-#[path = "../emulated/mod.rs"]
-mod emulated;
+use crate::emulated;
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -2,8 +2,7 @@
 //! The mode native on an interface of the test's own: it does what it says, and whatever ends it,
 //! the machine is as it was found.
 mod cards;
-#[path = "../ground/mod.rs"]
-mod ground;
+use crate::ground;
 mod killed;
 
 use std::fs;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A CPU that goes and comes back while a run goes on, under load, and one that is offline when a
 //! run begins. They are those of a guest (boards/linux): none of this machine is touched.
-#[path = "../emulated/mod.rs"]
-mod emulated;
+use crate::emulated;
 
 use std::collections::BTreeMap;
 

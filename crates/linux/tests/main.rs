@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All tests of this crate from outside are one program, which is linked once.
+mod account;
+mod actor;
+mod card;
+mod cpus;
+mod emulated;
+mod exact_delivery;
+mod exact_frames;
+mod ground;
+mod guest;
+mod inspect;
+mod install;
+mod machine;
+mod modes;
+mod namespaces;
+mod others;
+mod plan_and_check;
+mod predicted;
+mod receivers;
+mod restoring;
+mod run;
+mod service;
+mod skipped;
+mod state;
+mod system;
