@@ -71,8 +71,11 @@ test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation 
 	$(ALONE) scripts/test-rtl.sh
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root)
-# The tests fork, and change settings that the machine has only once.
-	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX)
+# These run one after the other: some of them measure times.
+	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX) --lib --bins --test load
+# These wait more than they compute. Each has a thread, in which it waits for its turn
+# (crates/linux/tests/turn.rs).
+	RUST_TEST_THREADS=200 $(CARGO_TEST) $(LINUX) --test main
 
 test-guest: bootstrap-linux ## stock Linux in an emulated machine: CPUs that come and go, a card that steers; minutes
 	WEIR_GUEST=1 $(ALONE) cargo test --locked $(LINUX) --test main -- cpus:: card::

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir linux inspect` on this machine as it runs: it only looks.
-use crate::ground;
+use crate::{ground, turn};
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -86,6 +86,9 @@ fn a_file_of_somebody_else_and_a_missing_folder_are_refused() {
 /// Without root it says what it cannot see, in words that a user knows, and nothing else.
 #[test]
 fn without_root_it_says_what_it_cannot_see() {
+    if !turn::is_own(&[]) {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     let everybody = |path: &std::path::Path| {
         use std::os::unix::fs::PermissionsExt as _;

@@ -24,3 +24,4 @@ mod service;
 mod skipped;
 mod state;
 mod system;
+mod turn;

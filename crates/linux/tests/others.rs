@@ -9,6 +9,7 @@ use std::fs;
 use std::hint::black_box;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -156,15 +157,12 @@ fn plan_lists_the_programs_that_everybody_meets() {
                 .map(|one| one["program"].as_str().unwrap().chars().take(15).collect())
                 .collect()
         };
-        let first: BTreeSet<u32> = loaded().into_iter().map(|(id, ..)| id).collect();
         let before = machine.settings();
         let run = machine.run();
+        let its = machine::programs_of(&PathBuf::from(format!("/proc/{}", run.id())));
         let new: Vec<_> = loaded()
             .into_iter()
-            .filter(|(id, name, _)| {
-                let beginnings = ["follow_", "account_", "weir_", "waiting_"];
-                !first.contains(id) && beginnings.iter().any(|begin| name.starts_with(begin))
-            })
+            .filter(|(id, ..)| its.contains(id))
             .collect();
         let of_cgroup: BTreeSet<String> = new
             .iter()
@@ -278,7 +276,7 @@ fn lost(ground: &Ground) -> f64 {
 #[test]
 fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
     const PACKETS: usize = 100;
-    let Some(machine) = Machine::new() else {
+    let Some(machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
         return;
     };
     let cpus = std::thread::available_parallelism().unwrap().get();
@@ -352,7 +350,7 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
 
 #[test]
 fn a_flood_on_another_interface_takes_no_more_with_weir() {
-    let Some(machine) = Machine::new() else {
+    let Some(machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
         return;
     };
     if std::thread::available_parallelism().unwrap().get() < 2 {

@@ -7,10 +7,9 @@ use weir_linux::account::{Event, Limits, Options};
 use weir_linux::settings::NetDevice;
 use weir_linux::threads::{self, Work};
 
-use super::actor::Stand;
 use super::flood::{self, Flood, HANDLES, Spinner};
-use super::ground::{Namespace, Offload};
-use super::{Books, of};
+use super::ground::{self, Namespace, Offload};
+use super::{Books, NEEDS, of};
 
 const TIME: Duration = Duration::from_secs(2);
 
@@ -34,7 +33,9 @@ fn part(of: u64, whole: u64) -> f64 {
 
 #[test]
 fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
-    let Some(ground) = Stand::begin() else { return };
+    let Some(ground) = ground::begin(NEEDS) else {
+        return;
+    };
     if !flood::has_two_cpus() {
         return;
     }
@@ -102,7 +103,9 @@ fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
 
 #[test]
 fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
-    let Some(ground) = Stand::begin() else { return };
+    let Some(ground) = ground::begin(NEEDS) else {
+        return;
+    };
     if !flood::has_two_cpus() {
         return;
     }

@@ -10,11 +10,9 @@ use serde_json::Value;
 use weir_linux::account::AccountReport;
 
 use super::flood::{self, Flood};
-use super::ground::{Need, Offload};
+use super::ground::Offload;
 use super::machine::{Machine, programs, said, signal, until};
-use super::of;
-
-const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
+use super::{NEEDS, of};
 
 /// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done
 /// without.

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use libbpf_rs::query::ProgInfoIter;
 use weir_linux::account::Options;
 
-use super::Books;
-use super::actor::Stand;
 use super::flood::{self, Flood};
+use super::{Books, NEEDS, ground};
 
 /// How long and how often each program of the account has run: its name, ns, runs.
 fn costs() -> BTreeMap<u32, (String, u64, u64)> {
@@ -25,7 +24,9 @@ fn costs() -> BTreeMap<u32, (String, u64, u64)> {
 
 #[test]
 fn costs_are_counted_and_packets_can_be_left_out() {
-    let Some(ground) = Stand::begin() else { return };
+    let Some(ground) = ground::begin(NEEDS) else {
+        return;
+    };
     if !flood::has_two_cpus() {
         return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A flood is charged to whom it is for, and reported to whom it is taken from.
 use crate::actor;
-use crate::ground;
+use crate::ground::{self, Need};
 use crate::machine;
 
 mod charge;
@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 
 use weir_linux::account::{AccountReport, Accountant, Event, Options, Process};
 use weir_linux::receivers::{self, Follower, RuleSet};
+
+/// An account is of the whole machine: what other tests send would be in it.
+const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf, Need::Alone];
 
 /// An account with the receivers that it charges.
 struct Books {

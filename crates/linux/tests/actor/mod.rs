@@ -3,44 +3,13 @@
 
 use std::io::Read;
 use std::net::SocketAddr;
-use std::ops::Deref;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::ground::{self, Ground, Namespace, Need};
-
-/// A ground for one test at a time: a process that is forked has the sockets of all tests that run,
-/// and would be a reader of theirs.
-pub struct Stand {
-    ground: Ground,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Stand {
-    /// The ground, or `None` where BPF is not allowed.
-    pub fn begin() -> Option<Self> {
-        static TURN: Mutex<()> = Mutex::new(());
-        // A test that failed leaves nothing to the next one.
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let ground = ground::begin(&[Need::Namespaces, Need::Bpf, Need::RealTime])?;
-        Some(Self {
-            ground,
-            _turn: turn,
-        })
-    }
-}
-
-impl Deref for Stand {
-    type Target = Ground;
-
-    fn deref(&self) -> &Ground {
-        &self.ground
-    }
-}
+use crate::ground::Namespace;
 
 /// A process; killed when dropped, and by the kernel when the test ends otherwise.
 pub struct Actor {

@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 use nix::sched::{CloneFlags, setns, unshare};
 
 pub use crate::skipped::skipped;
+use crate::turn;
 
 /// What a test needs of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,27 @@ pub enum Need {
     Bpf,
     /// To give threads real-time policies: CAP_SYS_NICE.
     RealTime,
+    /// To set the policies of ksoftirqd, and nobody else does.
+    SoftIrqs,
+    /// That nobody sets the policies of ksoftirqd.
+    SoftIrqsStay,
+    /// To be the only one who opens many sockets, or counts those of the machine.
+    Sockets,
+    /// That no other test runs: it measures times, or who is charged for what all do.
+    Alone,
+}
+
+impl Need {
+    /// Whether a test that needs this cannot run beside one that needs the `other`.
+    pub fn excludes(self, other: Self) -> bool {
+        match self {
+            Self::Namespaces | Self::Bpf | Self::RealTime => false,
+            Self::SoftIrqs => matches!(other, Self::SoftIrqs | Self::SoftIrqsStay),
+            Self::SoftIrqsStay => other == Self::SoftIrqs,
+            Self::Sockets => other == Self::Sockets,
+            Self::Alone => true,
+        }
+    }
 }
 
 /// Numbers the grounds of this process.
@@ -254,17 +276,21 @@ pub struct Ground {
     pub receiver: Namespace,
 }
 
-/// Makes the ground, if the machine has what the test needs; else says what is missing and returns
-/// `None`.
+/// Makes the ground in a process of the test's own ([`turn`](crate::turn)), if the machine has what
+/// the test needs; else says what is missing. Where it returns `None`, nothing is left to do: the
+/// test is skipped, or was run in its process.
 ///
 /// # Panics
-/// When namespaces are allowed, but their interfaces cannot be made.
+/// When namespaces are allowed, but their interfaces cannot be made; and when the test has failed.
 pub fn begin(needs: &[Need]) -> Option<Ground> {
     for need in needs {
         if let Err(reason) = check(*need) {
             skipped(&reason);
             return None;
         }
+    }
+    if !turn::is_own(needs) {
+        return None;
     }
     let number = GROUNDS.fetch_add(1, Ordering::Relaxed);
     // At most 15 characters: process numbers have seven.
@@ -293,10 +319,16 @@ pub fn begin(needs: &[Need]) -> Option<Ground> {
     Some(Ground { sender, receiver })
 }
 
+/// The same for a test that loads BPF programs and raises threads.
+pub fn begin_with_bpf() -> Option<Ground> {
+    begin(&[Need::Namespaces, Need::Bpf, Need::RealTime])
+}
+
 fn check(need: Need) -> Result<(), String> {
     match need {
         Need::Namespaces => has(&[(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")]),
         Need::RealTime => has(&[(23, "CAP_SYS_NICE")]),
+        Need::SoftIrqs | Need::SoftIrqsStay | Need::Sockets | Need::Alone => Ok(()),
         Need::Bpf => {
             has(&[(38, "CAP_PERFMON"), (39, "CAP_BPF")])?;
             if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {

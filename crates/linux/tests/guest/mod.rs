@@ -8,7 +8,6 @@ mod killed;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ground::{Ground, Namespace, Need, Offload};
@@ -21,17 +20,18 @@ use weir_linux::threads::{self, KernelThread, Work};
 use weir_linux::urgency::Urgency;
 use weir_model::TopHalf;
 
-/// ksoftirqd is the machine's: the tests change it one after another.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime];
+const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::SoftIrqs];
 
 /// The ground, with a NAPI instance at the receiver's end.
-fn stand() -> Option<(MutexGuard<'static, ()>, Ground)> {
-    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let ground = ground::begin(NEEDS)?;
+fn stand() -> Option<Ground> {
+    stand_with(NEEDS)
+}
+
+/// The same for what needs something else.
+fn stand_with(needs: &[Need]) -> Option<Ground> {
+    let ground = ground::begin(needs)?;
     with_napi(&ground);
-    Some((machine, ground))
+    Some(ground)
 }
 
 /// veth takes its NAPI only for what it can join, which the packets of one that segments for itself
@@ -105,7 +105,7 @@ fn count(restoration: &Restoration<Setting>, outcome: &Outcome<Value>) -> usize 
 
 #[test]
 fn threads_get_the_receivers_urgency_and_everything_comes_back() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -192,7 +192,7 @@ fn run_time(thread: &KernelThread) -> Duration {
 
 #[test]
 fn no_flood_takes_more_than_the_cap() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand_with(&[Need::Namespaces, Need::RealTime]) else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn no_flood_takes_more_than_the_cap() {
 
 #[test]
 fn a_cap_has_a_timer_where_the_kernel_lets_it_be_turned_on() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +260,7 @@ fn a_cap_has_a_timer_where_the_kernel_lets_it_be_turned_on() {
 
 #[test]
 fn what_somebody_else_sets_stays_and_is_told() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -286,7 +286,7 @@ fn what_somebody_else_sets_stays_and_is_told() {
 
 #[test]
 fn two_runs_do_not_look_after_the_same_interface() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -326,7 +326,7 @@ fn two_runs_do_not_look_after_the_same_interface() {
 
 #[test]
 fn an_interface_and_a_namespace_may_vanish() {
-    let Some((_machine, ground)) = stand() else {
+    let Some(ground) = stand() else {
         return;
     };
     let softirqs_before = softirqs();
@@ -373,9 +373,7 @@ fn an_interface_and_a_namespace_may_vanish() {
     assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
 }
 
-/// One more ground, where the machine's lock is held already and its needs are known to be met.
+/// One more ground, where the needs are known to be met.
 fn stand_again() -> Ground {
-    let ground = ground::begin(NEEDS).unwrap();
-    with_napi(&ground);
-    ground
+    stand().unwrap()
 }

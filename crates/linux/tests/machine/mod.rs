@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use libbpf_rs::query::ProgInfoIter;
@@ -23,19 +22,12 @@ use crate::ground::{self, Ground, Need, Offload};
 pub const PATIENCE: Duration = Duration::from_secs(30);
 pub const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
 
-/// Buffers of sockets and BPF programs are the whole machine's: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A machine with an interface, a system file for it, and a folder for what runs.
 pub struct Machine {
     pub ground: Ground,
     pub folder: TempDir,
     /// What `run` is told besides the system file.
     pub arguments: Vec<&'static str>,
-    _alone: MutexGuard<'static, ()>,
 }
 
 /// The settings that this is about.
@@ -53,7 +45,6 @@ impl Machine {
 
     /// The same for what needs more.
     pub fn with(needs: &[Need]) -> Option<Self> {
-        let alone = alone();
         let ground = ground::begin(needs)?;
         ground.receiver.offload(Offload::Receive, true);
         let folder = tempfile::tempdir().unwrap();
@@ -61,7 +52,6 @@ impl Machine {
             ground,
             folder,
             arguments: Vec::new(),
-            _alone: alone,
         };
         machine.write(&machine.ground.receiver.interface);
         Some(machine)
@@ -230,6 +220,36 @@ pub fn programs(beginnings: &[&str]) -> BTreeSet<u32> {
             beginnings.iter().any(|begin| name.starts_with(begin))
         })
         .map(|info| info.id)
+        .collect()
+}
+
+/// Those of [`programs`] that no process has: they have just been left, or are attached somewhere
+/// for good.
+pub fn orphans(beginnings: &[&str]) -> BTreeSet<u32> {
+    let mut orphans = programs(beginnings);
+    for process in fs::read_dir("/proc").unwrap().flatten() {
+        for program in programs_of(&process.path()) {
+            orphans.remove(&program);
+        }
+    }
+    orphans
+}
+
+/// The numbers of the BPF programs that a process has, or has attached; none if it has ended.
+/// `process` is its folder in /proc.
+pub fn programs_of(process: &Path) -> BTreeSet<u32> {
+    let descriptors = fs::read_dir(process.join("fdinfo")).into_iter().flatten();
+    let texts = descriptors
+        .flatten()
+        .filter_map(|descriptor| fs::read_to_string(descriptor.path()).ok());
+    texts
+        .flat_map(|text| {
+            let numbers = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("prog_id:"));
+            let numbers = numbers.map(|number| number.trim().parse().unwrap());
+            numbers.collect::<Vec<u32>>()
+        })
         .collect()
 }
 

@@ -28,7 +28,12 @@ const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 /// A machine whose system file has this section `[linux]`, and on which an XDP program may be
 /// attached.
 fn machine(section: &str) -> Option<Machine> {
-    let mut machine = Machine::with(NEEDS)?;
+    machine_that_has(&[], section)
+}
+
+/// The same for a test that needs more.
+fn machine_that_has(needs: &[Need], section: &str) -> Option<Machine> {
+    let mut machine = Machine::with(&[NEEDS, needs].concat())?;
     machine.linux(section);
     machine.arguments.push("--yes-xdp");
     // Else datagrams without checksums would be lost on their way through a class.

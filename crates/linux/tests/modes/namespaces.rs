@@ -10,15 +10,15 @@ use weir_linux::sched::SchedPolicy;
 use weir_linux::settings::NetDevice;
 use weir_linux::threads::Work;
 
-use super::machine::{Machine, policies, programs, said, signal, until};
-use super::{NEEDS, any, deliver, machine, socket};
+use super::machine::{Machine, orphans, policies, programs, said, signal, until};
+use super::{NEEDS, any, deliver, machine_that_has, socket};
 use crate::actor::{Actor, become_fifo, bind};
-use crate::ground::{self, Ground, Namespace};
+use crate::ground::{self, Ground, Namespace, Need};
 
 const MODES: [&str; 3] = ["native", "predicted", "exact"];
 
 /// How many sockets a container has: more than what else runs on this machine opens meanwhile.
-const CONTAINED: u16 = 64;
+const CONTAINED: u16 = 256;
 
 /// A namespace that is joined to no other.
 fn lonely() -> Namespace {
@@ -44,9 +44,11 @@ impl Left {
     }
 
     fn is_all(&self, machine: &Machine) {
+        let orphans = orphans(&PROGRAMS);
+        let left: BTreeSet<u32> = orphans.difference(&self.programs).copied().collect();
         until("nothing is left", || {
             let now = Self::now();
-            now.softirqs == self.softirqs && now.programs.is_subset(&self.programs)
+            now.softirqs == self.softirqs && now.programs.is_disjoint(&left)
         });
         assert!(machine.is_clean());
     }
@@ -56,7 +58,8 @@ impl Left {
 fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
     for mode in MODES {
         for is_killed in [false, true] {
-            let Some(mut machine) = machine(&format!("mode = \"{mode}\"")) else {
+            let section = format!("mode = \"{mode}\"");
+            let Some(mut machine) = machine_that_has(&[Need::SoftIrqsStay], &section) else {
                 return;
             };
             let before = Left::now();
@@ -96,7 +99,8 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
 #[test]
 fn the_other_ends_namespace_takes_the_interface_with_it() {
     for mode in MODES {
-        let Some(mut machine) = machine(&format!("mode = \"{mode}\"")) else {
+        let section = format!("mode = \"{mode}\"");
+        let Some(mut machine) = machine_that_has(&[Need::SoftIrqsStay], &section) else {
             return;
         };
         let before = Left::now();
@@ -121,7 +125,7 @@ fn the_other_ends_namespace_takes_the_interface_with_it() {
 fn receivers_of_a_container_go_with_it_and_the_others_stay() {
     for mode in ["predicted", "exact"] {
         let section = format!("mode = \"{mode}\"\ntop_half = {{ urgency = 60 }}");
-        let Some(machine) = machine(&section) else {
+        let Some(machine) = machine_that_has(&[Need::Sockets], &section) else {
             return;
         };
         let before = machine.settings();

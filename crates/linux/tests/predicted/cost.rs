@@ -12,7 +12,7 @@ use weir_linux::receivers::{Follower, Options, RuleSet};
 use weir_linux::sched::{self, SchedPolicy};
 
 use super::Mode;
-use super::actor::Stand;
+use crate::ground;
 
 /// How long and how often each program has run, by its number: its name, ns, runs.
 fn costs() -> BTreeMap<u32, (String, u64, u64)> {
@@ -86,7 +86,7 @@ fn call() -> Duration {
 
 #[test]
 fn costs_are_counted_and_small() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     // Not of the loopback interface: what is bound there is no receiver of a device.

@@ -10,8 +10,8 @@ use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::threads::{Thread, Work, which};
 use weir_linux::urgency::Urgency;
 
-use super::actor::{Actor, Stand, become_fifo, bind, child};
-use super::ground::{Ground, Offload};
+use super::actor::{Actor, become_fifo, bind, child};
+use super::ground::{self, Ground, Offload};
 use super::{Mode, SOON};
 
 fn any(port: u16) -> SocketAddr {
@@ -82,7 +82,7 @@ fn waiter(ground: &Ground, port: u16, priority: i32, wait: fn(i32)) -> Actor {
 
 #[test]
 fn every_way_to_wait_is_seen() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut mode = Mode::start(&ground, Basis::Waiting);
@@ -96,7 +96,7 @@ fn every_way_to_wait_is_seen() {
 
 #[test]
 fn who_waited_before_the_start_is_seen() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let _actors = WAYS.map(|(_, wait)| waiter(&ground, 4320, 20, wait));
@@ -106,7 +106,7 @@ fn who_waited_before_the_start_is_seen() {
 
 #[test]
 fn who_sleeps_for_something_else_does_not_wait() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut mode = Mode::start(&ground, Basis::Waiting);
@@ -127,7 +127,7 @@ fn who_sleeps_for_something_else_does_not_wait() {
 
 #[test]
 fn a_receiver_that_works_does_not_wait_until_it_waits_again() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut mode = Mode::start(&ground, Basis::Waiting);
@@ -154,7 +154,7 @@ fn a_receiver_that_works_does_not_wait_until_it_waits_again() {
 
 #[test]
 fn an_urgency_that_changes_while_its_thread_waits_counts_from_the_next_scan_on() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut mode = Mode::scanning(&ground, Basis::Waiting, Duration::from_millis(100));
@@ -182,7 +182,7 @@ fn an_urgency_that_changes_while_its_thread_waits_counts_from_the_next_scan_on()
 
 #[test]
 fn the_other_basis_asks_only_who_is_there() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut mode = Mode::start(&ground, Basis::Registered);
@@ -196,7 +196,7 @@ fn the_other_basis_asks_only_who_is_there() {
 
 #[test]
 fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     ground.receiver.offload(Offload::Receive, true);

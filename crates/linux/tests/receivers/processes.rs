@@ -3,11 +3,12 @@
 use libc::{SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
 use weir_linux::receivers::{Follower, PacketKey, Reach};
 
-use super::actor::{Actor, Stand, bind, child, close, execute_sleep};
+use super::actor::{Actor, bind, child, close, execute_sleep};
 use super::{any4, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
+use crate::ground::{self, Ground};
 
 /// All that read a key on the test's own ground: others may run the same test beside it.
-fn pids(follower: &Follower, key: PacketKey, ground: &Stand) -> Vec<u32> {
+fn pids(follower: &Follower, key: PacketKey, ground: &Ground) -> Vec<u32> {
     let here = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let readers = follower.table().readers(key);
     readers
@@ -18,7 +19,7 @@ fn pids(follower: &Follower, key: PacketKey, ground: &Stand) -> Vec<u32> {
 
 #[test]
 fn a_fork_shares_its_parents_sockets_until_both_are_gone() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -39,7 +40,7 @@ fn a_fork_shares_its_parents_sockets_until_both_are_gone() {
 
 #[test]
 fn what_only_one_of_two_closes_is_found_by_a_scan() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -56,7 +57,7 @@ fn what_only_one_of_two_closes_is_found_by_a_scan() {
 
 #[test]
 fn another_program_keeps_what_was_not_to_be_closed() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -73,7 +74,7 @@ fn another_program_keeps_what_was_not_to_be_closed() {
 
 #[test]
 fn a_child_that_executes_another_program_leaves_its_parents_sockets() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -91,7 +92,7 @@ fn a_child_that_executes_another_program_leaves_its_parents_sockets() {
 
 #[test]
 fn a_socket_that_is_passed_is_found_by_a_scan() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();

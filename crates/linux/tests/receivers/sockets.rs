@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use libc::{SOCK_DGRAM, SOCK_STREAM};
 use weir_linux::receivers::{Families, Follower, TableChange, inspect};
 
-use super::actor::{Actor, Stand, accept, bind, bind_only6, close, connect, send_to, socket};
+use super::actor::{Actor, accept, bind, bind_only6, close, connect, send_to, socket};
 use super::{SOON, any4, any6, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
+use crate::ground::{self, Need};
 
 #[test]
 fn what_was_bound_before_the_start_is_known_at_the_start() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let actor = Actor::new(&ground.receiver, || {
@@ -30,7 +31,7 @@ fn what_was_bound_before_the_start_is_known_at_the_start() {
 
 #[test]
 fn what_is_bound_later_is_told_and_forgotten_with_its_process() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -56,7 +57,7 @@ fn what_is_bound_later_is_told_and_forgotten_with_its_process() {
 
 #[test]
 fn a_socket_that_is_closed_is_forgotten() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -73,7 +74,7 @@ fn a_socket_that_is_closed_is_forgotten() {
 
 #[test]
 fn the_first_send_binds() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -91,7 +92,7 @@ fn the_first_send_binds() {
 
 #[test]
 fn connecting_binds() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -119,7 +120,7 @@ fn connecting_binds() {
 
 #[test]
 fn what_a_listener_accepted_outlives_it() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -168,7 +169,8 @@ fn bound(port: u16) -> UdpSocket {
 
 #[test]
 fn ten_thousand_sockets_leave_nothing_behind() {
-    let Some(ground) = Stand::begin() else {
+    let needs = [Need::Namespaces, Need::Bpf, Need::RealTime, Need::Sockets];
+    let Some(ground) = ground::begin(&needs) else {
         return;
     };
     let mut follower = by_events();
@@ -197,7 +199,7 @@ fn ten_thousand_sockets_leave_nothing_behind() {
 
 #[test]
 fn events_that_find_no_room_are_made_up_for() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -221,7 +223,7 @@ fn events_that_find_no_room_are_made_up_for() {
 
 #[test]
 fn namespaces_are_told_apart() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -240,7 +242,7 @@ fn namespaces_are_told_apart() {
 
 #[test]
 fn the_loopback_interface_is_told_apart() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_events();
@@ -261,7 +263,7 @@ fn the_loopback_interface_is_told_apart() {
 
 #[test]
 fn a_machine_is_inspected_without_following_it() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let actor = Actor::new(&ground.receiver, || {
@@ -282,7 +284,7 @@ fn a_machine_is_inspected_without_following_it() {
 
 #[test]
 fn by_which_families_packets_come_to_a_socket_is_known() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let (v4, v6) = (ground.receiver.v4, ground.receiver.v6);

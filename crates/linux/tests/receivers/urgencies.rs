@@ -7,8 +7,9 @@ use weir_linux::receivers::{Follower, Options, Protocol, Rule, RuleSet, TableCha
 use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
-use super::actor::{Actor, Stand, bind, child};
+use super::actor::{Actor, bind, child};
 use super::{any4, by_scans, reader, udp, wait_for};
+use crate::ground;
 
 fn urgency(number: u8) -> Urgency {
     Urgency::new(number).unwrap()
@@ -45,7 +46,7 @@ fn set_older(pid: u32, policy: Option<i32>, priority: i32) {
 
 #[test]
 fn every_way_to_set_the_policy_of_another_process_is_seen() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -78,7 +79,7 @@ fn every_way_to_set_the_policy_of_another_process_is_seen() {
 
 #[test]
 fn a_nice_value_is_no_urgency() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -103,7 +104,7 @@ fn a_nice_value_is_no_urgency() {
 
 #[test]
 fn a_process_that_sets_its_own_policy_is_seen() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -117,7 +118,7 @@ fn a_process_that_sets_its_own_policy_is_seen() {
 
 #[test]
 fn a_shared_socket_is_as_urgent_as_its_most_urgent_reader() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -132,7 +133,7 @@ fn a_shared_socket_is_as_urgent_as_its_most_urgent_reader() {
 
 #[test]
 fn a_process_is_as_urgent_as_its_most_urgent_thread() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let socket = ground
@@ -157,7 +158,7 @@ fn a_process_is_as_urgent_as_its_most_urgent_thread() {
 
 #[test]
 fn a_process_in_a_namespace_of_its_own_numbers_is_seen() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let mut follower = by_scans();
@@ -185,7 +186,7 @@ fn a_process_in_a_namespace_of_its_own_numbers_is_seen() {
 
 #[test]
 fn rules_come_before_policies() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let rule = |port, command: Option<&str>, number| Rule {
@@ -232,7 +233,7 @@ fn take_name(name: &'static std::ffi::CStr) {
 
 #[test]
 fn a_name_that_another_user_gives_itself_is_worth_nothing() {
-    let Some(ground) = Stand::begin() else {
+    let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
     let rules = RuleSet::new(vec![Rule {
