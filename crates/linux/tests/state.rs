@@ -43,10 +43,14 @@ fn ended(mut child: Child, what: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn weir(machine: &Machine, command: &str) -> Output {
+fn begun(machine: &Machine, command: &str) -> Child {
     let mut weir = machine.weir(command);
     weir.stdout(Stdio::piped()).stderr(Stdio::piped());
-    ended(weir.spawn().unwrap(), command)
+    weir.spawn().unwrap()
+}
+
+fn weir(machine: &Machine, command: &str) -> Output {
+    ended(begun(machine, command), command)
 }
 
 /// All that is in the state, and the folder itself.
@@ -156,11 +160,7 @@ fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
 #[test]
 fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept() {
     let Some(machine) = machine() else { return };
-    let stop = || {
-        let mut stop = machine.weir("stop");
-        stop.stdout(Stdio::piped()).stderr(Stdio::piped());
-        stop.spawn().unwrap()
-    };
+    let stop = || begun(&machine, "stop");
     let (journal, _) = Journal::open(&machine.state()).unwrap();
     let mut stopping = stop();
     std::thread::sleep(Duration::from_secs(1));
@@ -203,9 +203,10 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
     let run = machine.run();
     let locker = Locker::new(&[], &machine.state().join("weir.alone"));
     assert!(locker.has_it);
-    for command in ["stop", "run"] {
-        // The first has the run end all the same.
-        let refused = weir(&machine, command);
+    // Each waits before it gives up, so they do so at once. The first has the run end all the same.
+    let commands = ["stop", "run"].map(|command| (begun(&machine, command), command));
+    for (command, what) in commands {
+        let refused = ended(command, what);
         let text = said(&refused);
         assert_eq!(refused.status.code(), Some(2), "{text}");
         assert!(
