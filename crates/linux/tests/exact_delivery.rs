@@ -32,7 +32,7 @@ fn interface(ground: &Ground) -> InterfaceName {
     }
 }
 
-const ATTEMPT: Duration = Duration::from_secs(10);
+const ATTEMPT: Duration = Duration::from_secs(30);
 
 /// Sends `count` datagrams from the ground's one end to `port` of the other, and counts those that
 /// arrive.

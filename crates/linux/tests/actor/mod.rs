@@ -73,7 +73,7 @@ fn die_with(parent: libc::pid_t) {
             libc::_exit(1);
         }
         // Whatever happens, nothing is left for long.
-        libc::alarm(60);
+        libc::alarm(180);
     }
 }
 

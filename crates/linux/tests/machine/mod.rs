@@ -19,7 +19,7 @@ use weir_linux::threads::{self, Work};
 use crate::ground::{self, Ground, Need, Offload};
 
 /// Whatever is waited for comes sooner, also on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
 
 /// A machine with an interface, a system file for it, and a folder for what runs.

@@ -15,7 +15,7 @@ use weir_linux::receivers::{Follower, Options, PacketKey, Protocol, Reach, RuleS
 use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::urgency::Urgency;
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 fn udp(port: u16) -> PacketKey {
     let protocol = Protocol::Udp;

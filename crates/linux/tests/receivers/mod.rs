@@ -13,7 +13,7 @@ use weir_linux::receivers::{Follower, Options, PacketKey, Protocol, Reader, Rule
 
 /// How long the table may need for what an event tells: far less than the period of scans, but the
 /// machine may be busy.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 /// Follows by events: scans of everything come too late for the test.
 fn by_events() -> Follower {
