@@ -295,7 +295,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
                 let urgency = Urgency::new(priority).unwrap();
                 sched::set(0, urgency.policy()).unwrap();
                 changes.fetch_add(1, Ordering::Relaxed);
-                // One that has had no class stays until a scan finds it: they are two seconds apart.
+                // One without a class stays until a scan finds it. Scans are two seconds apart.
                 let is_new = without_class.lock().unwrap().contains(&priority);
                 let wait = std::time::Duration::from_millis(if is_new { 2500 } else { 300 });
                 if stopped.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
