@@ -14,7 +14,7 @@ use crate::skipped::skipped;
 pub fn is_wanted() -> bool {
     let is_wanted = env::var_os("WEIR_GUEST").is_some();
     if !is_wanted {
-        skipped("it takes a guest and minutes; scripts/test-guest.sh runs it, by WEIR_GUEST=1");
+        skipped("it takes a guest and minutes; make test-guest runs it, by WEIR_GUEST=1");
     }
     is_wanted
 }
