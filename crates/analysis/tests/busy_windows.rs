@@ -3,9 +3,7 @@
 //! "Blocking"), in numbers that can be checked by hand. The emulated board showed each of them:
 //! `weir reproduce regehr2005/bounds`.
 
-mod common;
-
-use common::{cost, cpu, level, no_limit, source, task};
+use crate::common::{cost, cpu, level, no_limit, source, task};
 use weir_analysis::analyse;
 use weir_analysis::units::Part;
 use weir_model::{
@@ -57,7 +55,7 @@ fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
 
 /// Sources, and a task of this WCET. The longest instruction takes 4 cycles.
 fn system(critical_section: u64, sources: Vec<Source>, wcet: Option<u64>) -> System {
-    let mut system = common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    let mut system = crate::common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.longest_instruction = 4;
     system.cpu.critical_section = cost(critical_section);
     system.cpu.unlimited = OFF;

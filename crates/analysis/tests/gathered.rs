@@ -2,9 +2,7 @@
 //! A card whose waits a tick ends (ports/freertos, `gather`), event by event: no packet waits for
 //! longer than its bound, and no more interrupts are asked for than the curve has.
 
-mod common;
-
-use common::{cost, cpu, level, no_limit, source, system, task};
+use crate::common::{cost, cpu, level, no_limit, source, system, task};
 use proptest::prelude::*;
 use weir_analysis::analyse;
 use weir_analysis::check::report;

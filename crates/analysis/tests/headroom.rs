@@ -2,9 +2,7 @@
 //! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one
 //! breaks just beyond.
 
-mod common;
-
-use common::{CLOCK, cost, cpu, level, no_limit, task};
+use crate::common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
 use weir_analysis::{Headroom, analyse, headroom, headroom_at_least, units_hold};
 use weir_model::{
@@ -59,7 +57,7 @@ fn source() -> impl Strategy<Value = (Limit, u64, u64, Option<u64>)> {
 }
 
 fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -> System {
-    let mut system = common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
+    let mut system = crate::common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.longest_instruction = 4;
     system.cpu.critical_section = cost(20);
     for (order, (limit, handler, interarrival, deadline)) in (0..).zip(sources) {
@@ -72,7 +70,7 @@ fn build(sources: Vec<(Limit, u64, u64, Option<u64>)>, tasks: Vec<(u64, u64)>) -
         };
         system.sources.push(Source {
             deadline,
-            ..common::source(level(0, order), handler, Some(interarrival), limit)
+            ..crate::common::source(level(0, order), handler, Some(interarrival), limit)
         });
     }
     for (urgency, (wcet, period)) in (0..).zip(tasks) {

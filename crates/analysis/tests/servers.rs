@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receivers that packets release: their bounds, compared with bounds computed by hand.
 
-mod common;
-
-use common::{cost, cpu, level, no_limit, source, system, task};
+use crate::common::{cost, cpu, level, no_limit, source, system, task};
 use weir_analysis::analyse;
 use weir_analysis::check::{BoundState, Cause, keeps_deadlines, report};
 use weir_analysis::units::Part;

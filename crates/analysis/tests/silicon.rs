@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits in silicon: the curves of docs/analysis.md, "A limited source", by hand.
-mod common;
 
-use common::{CLOCK, level, no_limit, source};
+use crate::common::{CLOCK, level, no_limit, source};
 use weir_analysis::limiter::{Body, Window, tasks};
 use weir_model::{Interval, Limit, Place, Policy, SiliconLimit, Timing};
 

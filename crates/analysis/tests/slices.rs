@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time slices: what it costs that tasks of the same urgency take turns.
 
-mod common;
-
 use std::collections::VecDeque;
 
-use common::{cost, cpu, system, task};
+use crate::common::{cost, cpu, system, task};
 use proptest::prelude::*;
 use weir_analysis::analyse;
 use weir_analysis::units::Part;

@@ -2,9 +2,7 @@
 //! Sources without bound, demands without room, polling, and systems at the edge of what numbers
 //! hold.
 
-mod common;
-
-use common::{cost, cpu, every, level, no_limit, source, system, task};
+use crate::common::{cost, cpu, every, level, no_limit, source, system, task};
 use proptest::prelude::*;
 use weir_analysis::rta::NoBound;
 use weir_analysis::units::Part;
@@ -410,6 +408,6 @@ proptest! {
     /// say.
     #[test]
     fn a_period_is_its_rates(period in 1..1_000_000_u64) {
-        prop_assert_eq!(every(period).period_cycles(common::CLOCK).floor() as u64, period);
+        prop_assert_eq!(every(period).period_cycles(crate::common::CLOCK).floor() as u64, period);
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check` as its users meet it: verdicts and exit codes.
-mod common;
 
-use common::{BUTTON_LIMIT, check, json, node, one, verdict};
+use crate::common::{BUTTON_LIMIT, check, json, node, one, verdict};
 
 /// A system whose network card has this rate.
 fn gateway(rate: &str) -> String {

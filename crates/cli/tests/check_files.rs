@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files that `weir check` reads: the examples, bad input, costs of another compiler, Linux.
-mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{check, check_file, json, node, one, run, verdict, weir};
+use crate::common::{check, check_file, json, node, one, run, verdict, weir};
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check` of files for FreeRTOS: what generated code does is in the rows.
-mod common;
 
-use common::{check, json, one, run, verdict, weir};
+use crate::common::{check, json, one, run, verdict, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 

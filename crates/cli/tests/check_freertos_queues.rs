@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check` of files for FreeRTOS: whose frames share buffers, for how long, and what a tick
 //! does to tasks and to frames that wait for others.
-mod common;
 
-use common::{check, json, one, run, verdict, weir};
+use crate::common::{check, json, one, run, verdict, weir};
 use tempfile::TempDir;
 
 /// A card that brings a frame in each millisecond, and a task above `control` for 5 ms.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `weir check` prints: text that fits, JSON with its keys, and large systems folded.
-mod common;
 
-use common::{BUTTON_LIMIT, check, json, node, one};
+use crate::common::{BUTTON_LIMIT, check, json, node, one};
 use serde_json::Value;
 
 #[test]

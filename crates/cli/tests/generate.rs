@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir generate`: what it writes, what it leaves alone, and what it says.
-mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Printed, run, weir};
+use crate::common::{Printed, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 

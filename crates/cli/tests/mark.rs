@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that begin with a UTF-8 byte order mark, as some editors write them, are read like those
 //! that do not.
-mod common;
 
-use common::{Printed, node, run, weir};
+use crate::common::{Printed, node, run, weir};
 use tempfile::TempDir;
 
 /// Runs `weir` with `arguments` in a folder with `files`.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir check --observed`: what a run has seen, held against what the file states.
-mod common;
 
-use common::{Printed, check, json, node, verdict};
+use crate::common::{Printed, check, json, node, verdict};
 use serde_json::Value;
 
 /// `weir check` on the node with this in `--observed`.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one rule for all files that the commands write: never onto an input, never over a file that
 //! Weir did not write unless `--force` says so, and no folder is made that nobody asked for.
-mod common;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use common::{Printed, run, weir};
+use crate::common::{Printed, run, weir};
 use tempfile::TempDir;
 
 /// A command that writes.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What docs/start.md shows of `weir check` and `weir simulate` is what they print, and the source
 //! that it shows is the example's. Every block of README.md is of a kind that a test runs.
-mod common;
 
 use std::path::Path;
 
-use common::{run, weir};
+use crate::common::{run, weir};
 
 fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir simulate` as its users meet it: verdicts, exit codes, what is printed, what is written and
 //! what is refused.
-mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Printed, run, weir};
+use crate::common::{Printed, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -374,11 +373,11 @@ fn a_system_file_is_refused_as_check_refuses_it() {
     std::fs::write(&path, bad).unwrap();
     let printed = simulate_file(&path, &[]);
     assert_eq!(printed.code, Some(2));
-    assert_eq!(printed.err, common::check_file(&path, &[]).err);
+    assert_eq!(printed.err, crate::common::check_file(&path, &[]).err);
     let missing = folder.path().join("none.toml");
     let printed = simulate_file(&missing, &[]);
     assert_eq!(printed.code, Some(2));
-    assert_eq!(printed.err, common::check_file(&missing, &[]).err);
+    assert_eq!(printed.err, crate::common::check_file(&missing, &[]).err);
 }
 
 fn names(folder: &Path) -> Vec<String> {

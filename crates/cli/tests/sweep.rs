@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir sweep` as its users meet it: the table, its parts, what happens when it is ended, and what
 //! is refused.
-mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::{Printed, run, weir};
+use crate::common::{Printed, run, weir};
 use tempfile::TempDir;
 
 fn example() -> PathBuf {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir tune` as its users meet it: what is printed, what is written, and what is not.
-mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Printed, check_file, run, weir};
+use crate::common::{Printed, check_file, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `weir verify`, as its users meet it.
-mod common;
 
 use std::path::Path;
 
-use common::{Printed, weir};
+use crate::common::{Printed, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -41,7 +40,7 @@ impl Proof {
 }
 
 fn run(command: &str, folder: &Path, arguments: &[&str], input: impl Into<Vec<u8>>) -> Printed {
-    common::run(
+    crate::common::run(
         weir()
             .arg(command)
             .args(arguments)

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The weir command, as its users meet it.
 #![cfg(unix)]
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assert_cmd::Command;
 
-/// One test at a time: an executable cannot be started while another test's new process still holds
-/// it open for writing.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A weir of its own in `folder`, so that no program lies beside it unless a test puts it there.
+///
+/// Other processes write the programs that a test starts: a process that another test begins may
+/// hold for a moment what this one has open for writing, and what is open so cannot be started.
 fn weir_in(folder: &Path) -> Command {
     let path = folder.join("weir");
-    std::fs::copy(env!("CARGO_BIN_EXE_weir"), &path).unwrap();
+    Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_weir"))
+        .arg(&path)
+        .assert()
+        .success();
     let mut command = Command::new(path);
     command.env("PATH", "/usr/bin:/bin");
     command
 }
 
 fn put_program(folder: &Path, name: &str, script: &str) {
-    let path = folder.join(name);
-    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Command::new("sh")
+        .args(["-c", r#"cat >"$0" && chmod +x "$0""#])
+        .arg(folder.join(name))
+        .write_stdin(format!("#!/bin/sh\n{script}\n"))
+        .assert()
+        .success();
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -35,7 +36,6 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn help_explains_each_command_in_a_line_and_lists_no_other() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let output = weir_in(folder.path()).arg("--help").assert().success();
     let help = text(&output.get_output().stdout);
@@ -68,7 +68,6 @@ fn help_explains_each_command_in_a_line_and_lists_no_other() {
 
 #[test]
 fn help_of_a_command_is_what_the_command_says_of_itself() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     put_program(folder.path(), "weir-linux", "printf '<%s>' \"$@\"");
     let said = |arguments: &[&str]| {
@@ -88,7 +87,6 @@ fn help_of_a_command_is_what_the_command_says_of_itself() {
 
 #[test]
 fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     put_program(folder.path(), "weir-run", "printf '<%s>' \"$@\"; exit 7");
     let output = weir_in(folder.path())
@@ -111,7 +109,6 @@ fn a_command_reaches_the_program_beside_it_with_every_argument_and_its_exit_code
 
 #[test]
 fn the_commands_of_linux_are_those_of_their_own_program() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     put_program(folder.path(), "weir-linux", "printf '<%s>' \"$@\"; exit 1");
     let output = weir_in(folder.path())
@@ -126,7 +123,6 @@ fn the_commands_of_linux_are_those_of_their_own_program() {
 
 #[test]
 fn a_program_on_the_path_is_found_too() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
     put_program(other.path(), "weir-lab", "echo \"$1\"");
@@ -140,7 +136,6 @@ fn a_program_on_the_path_is_found_too() {
 
 #[test]
 fn a_missing_program_is_named_with_the_way_to_install_it() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let output = weir_in(folder.path())
         .env("PATH", folder.path())
@@ -156,7 +151,6 @@ fn a_missing_program_is_named_with_the_way_to_install_it() {
 
 #[test]
 fn an_unknown_command_is_refused_with_the_near_one() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let output = weir_in(folder.path()).arg("reprodce").assert().code(2);
     let message = text(&output.get_output().stderr);
@@ -165,7 +159,6 @@ fn an_unknown_command_is_refused_with_the_near_one() {
 
 #[test]
 fn no_command_at_all_shows_the_help() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let output = weir_in(folder.path()).assert().code(2);
     assert!(text(&output.get_output().stderr).contains("Commands:"));

@@ -2,9 +2,7 @@
 //! LIMIT-CHANGE-*: rates and bursts changed at run time (regehr2005 §1), every small pair at every
 //! instant.
 
-mod board;
-
-use board::{Board, Mode, configs};
+use crate::board::{Board, Mode, configs};
 use rayon::prelude::*;
 use weir_core_sys::{Config, ConfigError, LimitPolicy, LimitTiming, Limiter, Trigger, W16, W32};
 

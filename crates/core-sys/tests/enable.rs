@@ -2,9 +2,7 @@
 //! The two enable bits (regehr2005 §4): every sequence of requests, races and the user's wishes
 //! over a few ticks.
 
-mod board;
-
-use board::{Board, Mode, configs};
+use crate::board::{Board, Mode, configs};
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Limiter, Trigger, W16};
 

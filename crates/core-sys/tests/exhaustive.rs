@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every request pattern over a few ticks, with every latency, for small intervals and bursts.
 
-mod board;
-
-use board::{Board, Mode, configs};
+use crate::board::{Board, Mode, configs};
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16};
 

@@ -2,10 +2,8 @@
 //! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, parsed by core/ and by
 //! the crate etherparse.
 
-mod frames;
-
+use crate::frames::{Extension, Frame, Network, frames};
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
-use frames::{Extension, Frame, Network, frames};
 use proptest::prelude::*;
 use weir_core_sys::demux::{
     Demux, DemuxReceiver, Outcome, Packet, Reason, SocketKey, parse, parse_plain,

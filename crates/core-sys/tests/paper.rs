@@ -2,9 +2,7 @@
 //! The failures that regehr2005 warns of, and one that the paper overlooks: the paper's algorithms,
 //! implemented literally, fail here; the limit machine does not.
 
-mod board;
-
-use board::{Board, Mode};
+use crate::board::{Board, Mode};
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16, W32};
 
 /// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt

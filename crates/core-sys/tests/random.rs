@@ -2,9 +2,7 @@
 //! Long random runs: wraps, long idle times, changes, the user, several sources on one timer, every
 //! width.
 
-mod board;
-
-use board::{Board, Mode, configs};
+use crate::board::{Board, Mode, configs};
 use proptest::prelude::*;
 use weir_core_sys::{
     Action, Bare, Config, LimitPolicy, Limiter, Step, Trigger, W16, W32, W64, Width,

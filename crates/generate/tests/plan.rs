@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is generated, and what is refused with which words. That the result compiles and runs is
 //! tested on the board, in crates/emulate.
-mod systems;
 
+use crate::systems::{limited, share, source, system};
 use proptest::prelude::*;
-use systems::{limited, share, source, system};
 use weir_generate::{ChipPlan, Flavour, LineStart, chip, header};
 use weir_model::{Interval, Nesting, Place, Policy, System, Timing};
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bad files: every error is reported at its place, with what would be right. In the texts « »
 //! stand around what the first label must cover.
-mod common;
 
-use common::{on_board, refused, says, shown, source, task, unmarked};
+use crate::common::{on_board, refused, says, shown, source, task, unmarked};
 
 mod file {
     use super::*;
@@ -460,7 +459,10 @@ mod bands {
             &format!("rate = \"{offered}\", prescaler = 1024"),
         );
         assert_eq!(
-            common::parsed(&text).sources[0].limit.interval.cycles(),
+            crate::common::parsed(&text).sources[0]
+                .limit
+                .interval
+                .cycles(),
             39 * 1024
         );
     }
@@ -488,7 +490,7 @@ mod bands {
             "a burst of 4 per period of this timer is 400Hz, more than the rate asked for",
             "smaller burst",
         );
-        common::parsed(&text("burst = 3, rate = \"350Hz\""));
+        crate::common::parsed(&text("burst = 3, rate = \"350Hz\""));
     }
 
     #[test]
@@ -512,10 +514,10 @@ mod bands {
             "1.1kHz of packets, with the flows before it, are more than the 1kHz",
             "raise the limit",
         );
-        common::parsed(&text(["\"800Hz\"", "\"300Hz\""], ""));
-        common::parsed(&text(["\"800Hz\"", "\"200Hz\""], "deadline = \"9ms\""));
+        crate::common::parsed(&text(["\"800Hz\"", "\"300Hz\""], ""));
+        crate::common::parsed(&text(["\"800Hz\"", "\"200Hz\""], "deadline = \"9ms\""));
         // Limits that are yet to be chosen are not held against flows.
-        let (text, _) = common::unmarked(&text(["«\"1.5kHz\"»", "\"9kHz\""], ""));
+        let (text, _) = crate::common::unmarked(&text(["«\"1.5kHz\"»", "\"9kHz\""], ""));
         assert!(weir_model::parse_to_be_limited("test.toml", &text).is_ok());
     }
 

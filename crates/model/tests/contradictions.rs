@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys that contradict each other or lack each other. In the texts « » stand around what the first
 //! label must cover.
-mod common;
 
-use common::{
+use crate::common::{
     LIMITER_OFF, SHARED, limited, on_board, own, parsed, refused, says, shown, source, task,
 };
 

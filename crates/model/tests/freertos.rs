@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a file says of FreeRTOS, and what it cannot say. In the texts « » stand around what the
 //! first label must cover.
-mod common;
 
-use common::{own, parsed, says};
+use crate::common::{own, parsed, says};
 use weir_model::{Cost, FRAME_UNITS, FrameBudget, FrameLane, Freertos, TickBudget};
 
 const COMMON: &str = "common = { urgency = 2, queue = 8 }";
@@ -11,7 +10,7 @@ const COMMON: &str = "common = { urgency = 2, queue = 8 }";
 /// A file with these lines in `[freertos]` and in its receiver.
 fn text(freertos: &str, receiver: &str) -> String {
     own(
-        common::LIMITER_OFF,
+        crate::common::LIMITER_OFF,
         &format!("{freertos}\n[[receiver]]\nname = \"log\"\n{receiver}\n"),
     )
 }
@@ -127,7 +126,7 @@ fn what_cannot_be_is_refused() {
 /// A card whose frames for port 7 are a task's with this deadline.
 fn node(lanes: &str, receiver: &str) -> String {
     own(
-        common::LIMITER_OFF,
+        crate::common::LIMITER_OFF,
         &format!(
             "[[source]]\nname = \"a\"\nvector = \"IRQ13\"\norder = 1\nhandler = \"1us\"\n[freertos]\npriorities = 25\n{lanes}\n[[receiver]]\nname = \"log\"\nurgency = 5\n{receiver}\n[[flow]]\nname = \"line\"\nsource = \"a\"\nreceiver = \"log\"\nselector = {{ protocol = \"udp\", port = 7 }}\n"
         ),

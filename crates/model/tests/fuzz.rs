@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whatever becomes of a good file, it is either refused, with an error that points into it, or a
 //! system that keeps its promises. Nothing panics.
-mod common;
 
-use common::{example_path, invariants, shown};
+use crate::common::{example_path, invariants, shown};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Good files mean what they say.
-mod common;
 
-use common::{example, on_board, parsed, source};
+use crate::common::{example, on_board, parsed, source};
 use weir_model::{
     Cost, EventCosts, Expiry, Interval, Nesting, Network, Origin, Place, Policy, Protocol,
     Selector, System, TaskModel, Timing,

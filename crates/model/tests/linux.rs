@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a file says to `weir linux`, and what it cannot say. In the texts « » stand around what the
 //! first label must cover.
-mod common;
 
 use std::time::Duration;
 
-use common::{own, parsed, says};
+use crate::common::{own, parsed, says};
 use weir_model::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 
 const SOURCE: &str =
@@ -15,7 +14,7 @@ const RECEIVER: &str = "[[receiver]]\nname = \"plc\"\nurgency = 60\n";
 /// A file with these lines in `[linux]`, in its source and in its receiver.
 fn text(linux: &str, source: &str, receiver: &str) -> String {
     own(
-        common::LIMITER_OFF,
+        crate::common::LIMITER_OFF,
         &format!("{linux}\n{SOURCE}{source}\n{RECEIVER}{receiver}\n"),
     )
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A board whose interrupts have priorities, and whose timers have a clock of their own. In the
 //! texts « » stand around what the first label must cover.
-mod common;
 
-use common::{example, own, parsed, says, source};
+use crate::common::{example, own, parsed, says, source};
 use weir_model::{Expiry, Interval, Nesting};
 
 /// A source of mps2-an385 with `rest` of its keys.
@@ -132,7 +131,7 @@ fn priorities_are_those_of_the_board() {
     );
     says(
         &own(
-            common::LIMITER_OFF,
+            crate::common::LIMITER_OFF,
             "[[source]]\nname = \"a\"\nvector = \"X\"\norder = 1\npriority = «4»\nhandler = \"1us\"\n",
         ),
         "there is no board",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference in docs/ is the one that the definitions give, and its examples are right.
-mod common;
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,7 @@ fn is_up_to_date(name: &str, wanted: &str) {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/generated/{name} is not what crates/model defines: {RENEW}=1 cargo test -p weir-model --test reference"
+        "docs/generated/{name} is not what crates/model defines: {RENEW}=1 cargo test -p weir-model reference::"
     );
 }
 

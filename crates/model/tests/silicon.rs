@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits in hardware: what the silicon's rounding makes of them, and what does not fit it. In the
 //! texts « » stand around what the first label must cover.
-mod common;
 
-use common::{on_board, parsed, says};
+use crate::common::{on_board, parsed, says};
 use weir_model::{Policy, SiliconForm, System, Timing};
 
 /// A system at 16 MHz with this in `[silicon]` and these limits in hardware.
@@ -167,7 +166,7 @@ fn more_sources_than_a_block_has_are_refused() {
         );
     }
     says(
-        &common::own(costs, &sources),
+        &crate::common::own(costs, &sources),
         "up to 1024 sources",
         "in software",
     );
@@ -176,7 +175,7 @@ fn more_sources_than_a_block_has_are_refused() {
         .take(1025)
         .collect::<Vec<_>>()
         .join("[[source]]");
-    let system = parsed(&common::own(costs, &most));
+    let system = parsed(&crate::common::own(costs, &most));
     assert_eq!(system.silicon.unwrap().form, SiliconForm::Memory);
     assert_eq!(system.sources[0].limit.interval.tick, 9 * 128);
 }

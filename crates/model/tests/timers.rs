@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits that no timer can keep. In the texts « » stand around what the first label must cover.
-mod common;
 
-use common::{LIMITER_OFF, SHARED, limited, on_board, on_fast, own, parsed, says, source};
+use crate::common::{LIMITER_OFF, SHARED, limited, on_board, on_fast, own, parsed, says, source};
 
-mod timers {
+mod channels {
     use super::*;
 
     #[test]

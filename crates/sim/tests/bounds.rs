@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No run shows what `weir check` excludes: random systems, with sources that keep to their worst
 //! rates in many ways.
-mod common;
 
 use std::fmt::Write;
 
@@ -22,7 +21,7 @@ fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
         "schema = 1\n[cpu]\nclock = \"1MHz\"\ninterrupts = \"{}\"\nlongest_instruction = \"2 cycles\"\ncontext_switch = \"{} cycles\"\n{}",
         if nests { "grouped" } else { "flat" },
         rng.random_range(0..9),
-        common::limits::costs()
+        crate::common::limits::costs()
     );
     let group = |rng: &mut ChaCha8Rng| {
         if nests {
@@ -35,7 +34,7 @@ fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
     for index in 0..rng.random_range(1..4_usize) {
         let rate = [500, 1000, 2000, 5000, 20_000][rng.random_range(0..5_usize)];
         gaps.push(1_000_000 / rate);
-        let (limit, timer) = common::limits::random(rng, index);
+        let (limit, timer) = crate::common::limits::random(rng, index);
         let order = rng.random_range(0..100) * 20 + index;
         let own = group(rng);
         write!(
@@ -97,7 +96,7 @@ fn check(system: &System, gaps: &[u64], rng: &mut ChaCha8Rng, text: &str) -> (u3
             closed_loops: Vec::new(),
             feeds,
         };
-        let (tally, _) = common::run(system, &options);
+        let (tally, _) = crate::common::run(system, &options);
         for (task, tally) in tally.tasks.iter().enumerate() {
             let bound = analysis
                 .row(Part::Task(task))
@@ -122,7 +121,7 @@ fn no_response_is_longer_than_its_bound() {
     let (mut held, mut close) = (0, 0);
     for _ in 0..SYSTEMS {
         let (text, gaps) = system(&mut rng);
-        let system = common::parse(&text);
+        let system = crate::common::parse(&text);
         let (bounds, closest) = check(&system, &gaps, &mut rng, &text);
         held += bounds;
         close += u32::from(closest > 0.9);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! No run shows what `weir check` excludes of packets: random systems with flows, bottom halves and
 //! receivers that packets release.
-mod common;
 
 use std::fmt::Write;
 
@@ -40,7 +39,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
         } else {
             String::new()
         },
-        common::limits::costs(),
+        crate::common::limits::costs(),
     );
     let receivers = rng.random_range(2..5_usize);
     let budgets = rng.random_bool(0.3);
@@ -94,7 +93,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
         };
         let queue = rng.random_range(1..9);
         let (limit, timer) = if rng.random_bool(0.4) {
-            common::limits::random(rng, index)
+            crate::common::limits::random(rng, index)
         } else {
             (String::new(), String::new())
         };
@@ -239,7 +238,7 @@ impl All {
         system: &System,
         analysis: &Analysis,
         report: &CheckReport,
-        (tally, log): &(Tally, common::Log),
+        (tally, log): &(Tally, crate::common::Log),
         text: &dyn Fn() -> String,
     ) {
         for (source, of) in tally.sources.iter().enumerate() {
@@ -301,7 +300,7 @@ fn from_arrival_to_end(
     system: &System,
     report: &CheckReport,
     task: usize,
-    (tally, log): (&Tally, &common::Log),
+    (tally, log): (&Tally, &crate::common::Log),
     response: Option<u64>,
 ) -> Option<(u64, u64)> {
     let mut flows = (0..system.flows.len()).filter(|&flow| system.flows[flow].receiver == task);
@@ -327,7 +326,7 @@ fn no_packet_takes_longer_than_its_bound() {
     let mut all = All::default();
     for _ in 0..SYSTEMS {
         let text = system(&mut rng);
-        let system = common::parse(&text);
+        let system = crate::common::parse(&text);
         let analysis = weir_analysis::analyse(&system);
         let report = weir_analysis::check::report(&system, &analysis, &mut |_| {});
         for run in 0..RUNS {
@@ -340,9 +339,9 @@ fn no_packet_takes_longer_than_its_bound() {
                 }),
                 defer: Defer::Exact(if run % 2 == 0 { Ties::Run } else { Ties::Wait }),
                 feeds: feeds(&system, &mut rng),
-                ..common::options(DURATION)
+                ..crate::common::options(DURATION)
             };
-            let ran = common::run(&system, &options);
+            let ran = crate::common::run(&system, &options);
             let text = || format!("{text}\n{options:?}");
             all.check(&system, &analysis, &report, &ran, &text);
         }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small runs whose every instant was worked out by hand.
-mod common;
 
-use common::{LINE, TASK, feed, flat, grouped, options, run};
+use crate::common::{LINE, TASK, feed, flat, grouped, options, run};
 use weir_sim::tally::Stage;
 use weir_sim::{
     Batches, CostSpreads, Defer, Loss, Queue, SimulationEvent, Spread, Tick, Ties, Track,
@@ -99,7 +98,7 @@ max_work = 1
             feed(system, "first", "1kHz:phase=20us"),
         ]
     };
-    let starts = |log: &common::Log| {
+    let starts = |log: &crate::common::Log| {
         [0, 1, 2].map(|source| log.instants(SimulationEvent::Starts(Track::Request(source)))[0])
     };
     let system = grouped(sources);
@@ -328,15 +327,15 @@ wcet = "150us"
         let (_, log) = run(system, &options(1000));
         [0, 1].map(|task| log.instants(SimulationEvent::Ends(Track::Task(task))))
     };
-    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let text = crate::common::CPU.replace("INTERRUPTS", "flat");
     assert_eq!(
-        ends(&common::parse(&format!("{text}{tasks}"))),
+        ends(&crate::common::parse(&format!("{text}{tasks}"))),
         [[250], [400]]
     );
     let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
     // one to 100, two to 200, one to 300, two to 350, one to 400.
     assert_eq!(
-        ends(&common::parse(&format!("{sliced}{tasks}"))),
+        ends(&crate::common::parse(&format!("{sliced}{tasks}"))),
         [[400], [350]]
     );
 }
@@ -355,10 +354,10 @@ urgency = 1
 period = "1ms"
 wcet = "300us"
 "#;
-    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let text = crate::common::CPU.replace("INTERRUPTS", "flat");
     let cooperative = text.replace("[cpu.costs]", "tasks = \"cooperative\"\n[cpu.costs]");
     let (_, log) = run(
-        &common::parse(&format!("{cooperative}{tasks}")),
+        &crate::common::parse(&format!("{cooperative}{tasks}")),
         &options(500),
     );
     assert_eq!(log.instants(SimulationEvent::Ends(Track::Task(1))), [310]);
@@ -468,9 +467,12 @@ urgency = 5
 period = "10ms"
 wcet = "300us"
 "#;
-    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let text = crate::common::CPU.replace("INTERRUPTS", "flat");
     let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
-    let (_, log) = run(&common::parse(&format!("{sliced}{tasks}")), &options(500));
+    let (_, log) = run(
+        &crate::common::parse(&format!("{sliced}{tasks}")),
+        &options(500),
+    );
     // The second job, released at 200 behind "long", begins at 260 when that has used a slice up
     // since 60 and one since 160, and runs to its end.
     assert_eq!(
@@ -493,9 +495,9 @@ urgency = 1
 period = "10ms"
 wcet = "100us"
 "#;
-    let text = common::CPU.replace("INTERRUPTS", "flat");
+    let text = crate::common::CPU.replace("INTERRUPTS", "flat");
     let cooperative = text.replace("[cpu.costs]", "tasks = \"cooperative\"\n[cpu.costs]");
-    let system = common::parse(&format!("{cooperative}{LINE}{tasks}"));
+    let system = crate::common::parse(&format!("{cooperative}{LINE}{tasks}"));
     let mut options = options(1000);
     // The loop is over at 200, the interrupt lasts from 190 to 220.
     options.closed_loops = vec![Some(200)];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small runs behind limits, whose every instant was worked out by hand.
-mod common;
 
-use common::{CPU, LINE, TASK, feed, flat, options, parse, run};
+use crate::common::{CPU, LINE, TASK, feed, flat, options, parse, run};
 use weir_sim::tally::Stage;
 use weir_sim::{SimulationEvent, Track};
 

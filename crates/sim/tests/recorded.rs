@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recorded packets find their flows.
-mod common;
 
 use std::io::Write;
 
-use common::{feed, flat, options, run};
+use crate::common::{feed, flat, options, run};
 use weir_sim::{Loss, SimulationError, simulate};
 
 const PLAIN: &str = r#"

@@ -2,8 +2,6 @@
 //! Small systems for tests, in cycles throughout: the parts that a test does not care about are
 //! nothing.
 
-#![allow(dead_code)] // each test crate uses its part
-
 use weir_model::{
     Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Rate, Rates, Receiver,
     Source, System, TaskModel,

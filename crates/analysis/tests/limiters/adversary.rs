@@ -5,7 +5,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use weir_model::System;
 
-use crate::processor::Processor;
+use super::processor::Processor;
 
 /// What a source does during an episode.
 #[derive(Debug, Clone, Copy)]

@@ -10,7 +10,7 @@ use weir_analysis::units::{Part, Units, body};
 use weir_analysis::{Analysis, BoundFailure};
 use weir_model::{Expiry, Place, Policy, System};
 
-use crate::processor::{Processor, Run};
+use super::processor::{Processor, Run};
 
 /// What a bound says and what came.
 #[derive(Debug, Clone, Copy)]

@@ -11,8 +11,8 @@ use weir_model::{
     Timing,
 };
 
+use super::processor::Habits;
 use crate::common::{cost, cpu, level, no_limit, source, system, task};
-use crate::processor::Habits;
 
 /// Every limiter that core/ has, and polling.
 pub const LIMITERS: [(Policy, Timing); 10] = [

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program as its users start it, and a system in a folder of its own, changed as a test wants
 //! it.
-#![allow(dead_code, reason = "not every test needs all of it")]
 use std::path::Path;
 
 use assert_cmd::Command;

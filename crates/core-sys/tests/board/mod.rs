@@ -5,8 +5,6 @@
 //!
 //! Time is absolute here and never wraps; only the limiter sees it modulo its width.
 
-#![allow(dead_code)] // each test crate uses its part
-
 pub mod model;
 
 use weir_core_sys::{

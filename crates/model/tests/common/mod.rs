@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests of system files have in common.
-#![allow(dead_code, reason = "not every test needs all of it")]
 pub mod invariants;
 
 use std::path::PathBuf;

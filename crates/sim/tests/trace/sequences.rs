@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use proptest::prelude::*;
 use weir_sim::{Queue, SimulationEvent, Track};
 
-use crate::reader::{Seen, Slice};
-use crate::seen;
+use super::reader::{Seen, Slice};
+use super::seen;
 
 /// What the processor does next.
 #[derive(Debug, Clone, Copy)]

@@ -5,10 +5,7 @@
 //! lateness of a timer.
 //!
 //! The share of the bounds that is reached, and how far the others are away, is printed with
-//! `cargo test --test limiters -- --nocapture`.
-
-#[path = "../common/mod.rs"]
-mod common;
+//! `cargo test -p weir-analysis limiters:: -- --nocapture`.
 
 mod adversary;
 mod judge;
@@ -17,8 +14,8 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use crate::common::{CLOCK, cpu, level, no_limit, source, system};
 use adversary::Adversary;
-use common::{CLOCK, cpu, level, no_limit, source, system};
 use judge::{Ratios, Seen, judge};
 use processor::{Habits, Processor};
 use rand::SeedableRng;

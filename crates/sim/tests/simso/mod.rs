@@ -4,14 +4,13 @@
 //!
 //! Python's packages live in an environment of their own below target/, installed by the first run;
 //! `scripts/bootstrap.sh host` brings what that needs.
-#[path = "../common/mod.rs"]
-mod common;
 mod python;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_sim::{SimulationEvent, Track};
 
+use crate::common;
 use python::{SimSoTask, simso};
 
 const CLOCK: u64 = 1_000_000;

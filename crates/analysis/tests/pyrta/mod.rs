@@ -16,10 +16,7 @@ use serde_json::{Value, json};
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, solve};
 
-#[path = "../python/mod.rs"]
-mod python;
-
-use python::interpreter;
+use crate::python::interpreter;
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pyrta");
 const SETS: usize = 400;

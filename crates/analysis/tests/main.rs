@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The bounds, beside what runs them and what others say of the same systems.
+
+mod busy_windows;
+mod common;
+mod exhaustive;
+mod gathered;
+mod headroom;
+mod library;
+mod limiters;
+mod published;
+mod pyrta;
+mod python;
+mod servers;
+mod silicon;
+mod slices;
+mod starvation;

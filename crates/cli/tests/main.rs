@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command `weir`, as its users start it.
+
+mod check;
+mod check_files;
+mod check_freertos;
+mod check_freertos_queues;
+mod check_printed;
+mod common;
+mod generate;
+mod mark;
+mod observed;
+mod outputs;
+mod readme;
+mod signals;
+mod simulate;
+mod sweep;
+mod terminal;
+mod tune;
+mod verify;
+mod weir;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The policies of core/ in C, beside models that know nothing of their representation.
+
+mod account;
+mod account_error;
+mod board;
+mod change;
+mod defer;
+mod demux;
+mod enable;
+mod exhaustive;
+mod frame;
+mod frames;
+mod moderate;
+mod moderate_random;
+mod paper;
+mod predict;
+mod random;

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs whose course is known, bounds that hold in every run, and the traces of runs.
+
+mod bounds;
+mod bounds_flows;
+mod by_hand;
+mod common;
+mod limits_by_hand;
+mod memory;
+mod recorded;
+mod simso;
+mod trace;
