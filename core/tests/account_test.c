@@ -9,7 +9,7 @@
 static void long_random_sequences(void)
 {
     uint8_t data[604];
-    for (unsigned run = 0; run < 20000; run++) {
+    for (unsigned run = 0; run < rounds(4000, 20000); run++) {
         for (size_t i = 0; i < sizeof data; i++) {
             data[i] = roll();
         }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One file is compiled several times: `number` and `unit` tell which of its programs stopped. */
 #define CHECK_IN(number, unit, what)                                                                                                       \
@@ -18,6 +19,15 @@
             abort();                                                                                                                       \
         }                                                                                                                                  \
     } while (0)
+
+/*
+ * How often a test tries at random: a few times, or often in the long form (CONTRIBUTING.md).
+ */
+static inline unsigned rounds(unsigned few, unsigned often)
+{
+    const char *is_long = getenv("WEIR_LONG");
+    return is_long != NULL && strcmp(is_long, "1") == 0 ? often : few;
+}
 
 static uint64_t dice = 88172645463325252u;
 

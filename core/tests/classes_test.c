@@ -50,7 +50,7 @@ static void frames(void)
     frame_run(v4, sizeof v4);
     frame_run(v6, sizeof v6);
     uint8_t frame[sizeof v6];
-    for (unsigned run = 0; run < 3000; run++) {
+    for (unsigned run = 0; run < rounds(1000, 3000); run++) {
         size_t size = run % 2 == 0 ? sizeof v4 : sizeof v6;
         memcpy(frame, run % 2 == 0 ? v4 : v6, size);
         for (unsigned i = roll() % 4u; i > 0; i--) {
@@ -63,7 +63,7 @@ static void frames(void)
 static void long_random_sequences(void)
 {
     uint8_t data[400];
-    for (unsigned run = 0; run < 6000; run++) {
+    for (unsigned run = 0; run < rounds(2000, 6000); run++) {
         for (size_t i = 0; i < sizeof data; i++) {
             data[i] = roll();
         }
