@@ -212,7 +212,7 @@ fn cards() -> impl Strategy<Value = Card> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::cases(300, 2000))]
 
     #[test]
     fn no_packet_waits_for_longer_than_its_bound(card in cards()) {

@@ -151,7 +151,7 @@ fn is_safe(system: &System, found: &Headroom) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::cases(60, 200))]
 
     #[test]
     fn the_factor_is_safe_and_no_larger_one_is(system in system()) {

@@ -79,7 +79,7 @@ fn compare(ours: Problem, theirs: SearchResult) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #![proptest_config(crate::cases(600, 3000))]
 
     #[test]
     fn preemptive((own, urgent, _) in set()) {

@@ -145,7 +145,7 @@ fn tasks() -> impl Strategy<Value = Vec<((u8, u64, u64), u64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::cases(300, 2000))]
 
     #[test]
     fn a_round_robin_keeps_the_bounds(tasks in tasks(), slice in 3..40_u64, switch in 1..4_u64) {

@@ -381,7 +381,7 @@ fn any_cpu() -> impl Strategy<Value = Cpu> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::cases(300, 2000))]
 
     /// Any system that the model can hold gets rows, and never a bound from a sum that did not fit.
     #[test]

@@ -396,7 +396,7 @@ fn a_capture_repeats() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(64, 512))]
     /// Bytes changed, cut out and put in, in each of the formats.
     #[test]
     fn no_file_makes_it_panic(

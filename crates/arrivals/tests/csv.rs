@@ -162,6 +162,8 @@ fn a_file_that_changes_behind_our_back_is_reported() {
 }
 
 proptest! {
+    #![proptest_config(crate::cases(64, 256))]
+
     #[test]
     fn no_file_makes_it_panic(
         header in "(time_us|cycle)?(,port)?(,flow)?",

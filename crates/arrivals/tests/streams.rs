@@ -171,6 +171,8 @@ fn a_modulated_process_begins_as_if_it_had_always_run() {
 }
 
 proptest! {
+    #![proptest_config(crate::cases(64, 256))]
+
     #[test]
     fn every_stream_ascends_and_is_endless(
         rate in 0.1..1e6_f64,

@@ -342,7 +342,11 @@ mod tests {
             let mut all = Vec::new();
             places(&whole, "", &mut all);
             let mut accepted = 0;
-            for place in &all {
+            // In the short form it is every ninth place.
+            let is_long = std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1");
+            let each = if is_long { 1 } else { 9 };
+            let tried: Vec<&String> = all.iter().step_by(each).collect();
+            for &place in &tried {
                 let before = whole.pointer(place).unwrap().clone();
                 for other in changed(&before) {
                     *whole.pointer_mut(place).unwrap() = other.clone();
@@ -360,7 +364,7 @@ mod tests {
                 }
                 *whole.pointer_mut(place).unwrap() = before;
             }
-            assert!(accepted < all.len(), "{accepted} of {}", all.len());
+            assert!(accepted < tried.len(), "{accepted} of {}", tried.len());
         }
     }
 

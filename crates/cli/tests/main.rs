@@ -19,3 +19,8 @@ mod terminal;
 mod tune;
 mod verify;
 mod weir;
+
+/// Do the tests take their long form? CONTRIBUTING.md says when.
+fn is_long() -> bool {
+    std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1")
+}

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{Printed, run, weir};
+use crate::is_long;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -135,7 +136,8 @@ fn no_task_takes_longer_than_check_says_as_long_as_its_assumptions_are_kept() {
         ("motor-controller", &["encoder", "button", "uart"]),
     ] {
         for costs in ["worst", "uniform:20%"] {
-            let mut arguments = vec!["--json", "--costs", costs];
+            let duration = if is_long() { "10s" } else { "2s" };
+            let mut arguments = vec!["--json", "--costs", costs, "--duration", duration];
             arguments.extend(sources.iter().flat_map(|source| ["--flood", source]));
             let printed = simulate_file(&example(name), &arguments);
             let answer = json(&printed);

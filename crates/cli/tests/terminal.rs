@@ -79,10 +79,10 @@ fn help_is_broken_once() {
 #[test]
 fn what_takes_long_says_how_far_it_is_on_a_terminal_only() {
     let long = "simulate motor-controller/system.toml --duration 100000s";
-    let shown = lines(long, 100, "timeout 4").join("\n");
+    let shown = lines(long, 100, "timeout 3").join("\n");
     for part in [" % ", "left"] {
         assert!(shown.contains(part), "{shown}");
     }
-    let silent = lines(&format!("{long} 2>&1 | cat"), 100, "timeout 4");
+    let silent = lines(&format!("{long} 2>&1 | cat"), 100, "timeout 3");
     assert!(silent.iter().all(String::is_empty), "{silent:?}");
 }

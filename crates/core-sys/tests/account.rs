@@ -179,7 +179,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(300, 2_000))]
 
     /// ACCOUNT-CONSERVE-1, ACCOUNT-ERROR-1: no cycle is lost, none is charged twice, and less than
     /// a tick stays in the balance.

@@ -94,7 +94,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::cases(300, 2000))]
 
     /// DEFER-ORDER-1, -BOUND-1, -TIES-1, -NEST-1, -URGENCY-1: in any sequence of events, the bottom
     /// half that runs is the one that the model would run.

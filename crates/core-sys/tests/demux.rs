@@ -95,7 +95,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::cases(200, 1000))]
 
     /// DEMUX-TABLE-1 to -4: after any sequence of bind, unbind and set_class the table agrees with
     /// the list, and a refused call changes nothing.

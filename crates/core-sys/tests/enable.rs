@@ -3,6 +3,7 @@
 //! over a few ticks.
 
 use crate::board::{Board, Mode, configs};
+use crate::is_long;
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Limiter, Trigger, W16};
 
@@ -83,7 +84,7 @@ fn the_limiter_never_overrides_the_user() {
                 let is_modelled = config.policy != LimitPolicy::Paced
                     && (config.policy, config.timing) != (LimitPolicy::Bursty, LimitTiming::Lazy);
                 board.exact = board.latency == 0 && is_modelled;
-                every_sequence(&board, 6, &mut |mut board| {
+                every_sequence(&board, if is_long() { 6 } else { 5 }, &mut |mut board| {
                     board.advance(board.now + 1);
                     board.user_enable();
                     board.expire();

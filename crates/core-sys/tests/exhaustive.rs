@@ -2,6 +2,7 @@
 //! Every request pattern over a few ticks, with every latency, for small intervals and bursts.
 
 use crate::board::{Board, Mode, configs};
+use crate::is_long;
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16};
 
@@ -60,8 +61,11 @@ fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
         .collect();
     all.par_iter().for_each(|config| {
         for (ticks, choices) in [
-            (12, &[(0, 0), (0, 1)][..]),
-            (7, &[(0, 0), (1, 0), (0, 1), (0, 2)][..]),
+            (if is_long() { 12 } else { 10 }, &[(0, 0), (0, 1)][..]),
+            (
+                if is_long() { 7 } else { 6 },
+                &[(0, 0), (1, 0), (0, 1), (0, 2)][..],
+            ),
         ] {
             every_pattern(
                 &fresh(config, Mode::Age, 0),
@@ -85,7 +89,7 @@ fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
         for mode in [Mode::Age, Mode::Watch] {
             every_pattern(
                 &fresh(config, mode, 1),
-                9,
+                if is_long() { 9 } else { 7 },
                 &[(0, 0), (0, 1), (2, 0)],
                 1,
                 &mut |mut board| board.drain(long(config)),
@@ -131,15 +135,16 @@ fn loses_nothing_below_the_limit() {
     let mut all = configs(&[2, 3, 4], &[1, 2, 3], Trigger::EdgeUnlatched);
     all.retain(|config| config.timing == LimitTiming::Lazy);
     all.extend(configs(&[2, 3, 4], &[1, 2, 3], Trigger::Edge));
+    let ticks = if is_long() { 14 } else { 11 };
     let tested: u64 = all
         .par_iter()
         .map(|config| {
             let mut tested = 0;
             for latest in [0, 1] {
-                for pattern in 0..1_u32 << 14 {
+                for pattern in 0..1_u32 << ticks {
                     for doubled in [false, true] {
                         // Each request comes alone, or as two at one instant.
-                        let times = (1..=14).filter(|tick| pattern & 1 << (tick - 1) != 0);
+                        let times = (1..=ticks).filter(|tick| pattern & 1 << (tick - 1) != 0);
                         let edges: Vec<u64> = times
                             .flat_map(|tick| std::iter::repeat_n(tick, if doubled { 2 } else { 1 }))
                             .collect();
@@ -151,7 +156,7 @@ fn loses_nothing_below_the_limit() {
                         let mut board = fresh(config, Mode::Age, latest);
                         board.exact = false;
                         board.latency = latest;
-                        for tick in 1..=14 {
+                        for tick in 1..=ticks {
                             board
                                 .tick(edges.iter().filter(|&&edge| edge == tick).count() as u32, 0);
                         }
@@ -188,12 +193,13 @@ fn a_lag_of_the_least_latency_keeps_the_curve() {
         .filter(|config| config.policy == LimitPolicy::Strict)
     {
         let config = Config { lag: 1, ..*config };
+        let ticks = if is_long() { 11 } else { 9 };
         for latency in [1, 2] {
             let mut board = fresh(&config, Mode::Age, latency);
             board.latency = latency;
-            for pattern in 0..3_u32.pow(11) {
+            for pattern in 0..3_u32.pow(ticks) {
                 let (mut next, mut rest) = (board.clone(), pattern);
-                for _ in 0..11 {
+                for _ in 0..ticks {
                     next.tick(0, rest % 3);
                     rest /= 3;
                 }

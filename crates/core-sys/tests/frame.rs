@@ -172,7 +172,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(crate::cases(2000, 20_000))]
 
     /// DEMUX-PARSE-2: a well-formed frame is parsed correctly, padding is not taken for a port, and
     /// (DEMUX-PARSE-3) a truncated frame gives exactly what its bytes tell.

@@ -285,7 +285,7 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(400, 2_000))]
 
     /// MODERATE-*: at every width, across its wrap, with the same result (MODERATE-TIME-1).
     #[test]

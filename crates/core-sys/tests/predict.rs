@@ -70,7 +70,7 @@ fn histories() -> impl Strategy<Value = History> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(crate::cases(200, 1000))]
 
     /// PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events, and -6:
     /// the difference from exact shares is at most the rounding error.

@@ -3,6 +3,7 @@
 //! width.
 
 use crate::board::{Board, Mode, configs};
+use crate::is_long;
 use proptest::prelude::*;
 use weir_core_sys::{
     Action, Bare, Config, LimitPolicy, Limiter, Step, Trigger, W16, W32, W64, Width,
@@ -108,7 +109,7 @@ fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(400, 3_000))]
 
     /// LIMIT-*-1, LIMIT-ENABLE-*, LIMIT-LIVE-*, LIMIT-TIME-*, LIMIT-TIMERLESS-1: at 16 bits, across
     /// wraps and long idle times.
@@ -307,7 +308,7 @@ impl Shared {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(60, 300))]
 
     /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps its own curve, and
     /// all waiting requests are served.
@@ -336,7 +337,7 @@ fn an_idle_source_is_not_refused_however_long_it_was_idle() {
     for config in configs(&[1, 100, 1_000], &[1, 5], Trigger::Edge) {
         for mode in [Mode::Watch, Mode::Age] {
             for idle in (0..0x3_0000)
-                .step_by(0x3fd)
+                .step_by(if is_long() { 0x3fd } else { 0x2ffd })
                 .chain([0x7fff, 0x8000, 0x8001, 0xffff, 0x1_0000])
             {
                 if idle < config.interval * (u64::from(config.burst) + 2) {

@@ -435,6 +435,8 @@ fn every_reason_is_told_at_once() {
 }
 
 proptest! {
+    #![proptest_config(crate::cases(64, 256))]
+
     /// Whatever a system holds, it is planned or refused, and what is planned has each number in
     /// the header.
     #[test]

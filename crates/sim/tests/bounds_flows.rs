@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use crate::is_long;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_analysis::Analysis;
@@ -16,7 +17,6 @@ use weir_sim::{
     CostSpreads, Defer, Feed, Loss, Options, Queue, SimulationEvent, Spread, Target, Ties, Track,
 };
 
-const SYSTEMS: u64 = 800;
 const RUNS: u64 = 4;
 const DURATION: u64 = 200_000;
 
@@ -322,9 +322,11 @@ fn from_arrival_to_end(
 
 #[test]
 fn no_packet_takes_longer_than_its_bound() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    // Among the few systems of this seed each kind comes as near to its bounds as among many.
+    let (seed, systems) = if is_long() { (1, 800) } else { (3, 200) };
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut all = All::default();
-    for _ in 0..SYSTEMS {
+    for _ in 0..systems {
         let text = system(&mut rng);
         let system = crate::common::parse(&text);
         let analysis = weir_analysis::analyse(&system);
@@ -346,7 +348,12 @@ fn no_packet_takes_longer_than_its_bound() {
             all.check(&system, &analysis, &report, &ran, &text);
         }
     }
-    assert!(all.budgets.held >= 100 && all.overdrawn >= 1000, "budgets");
+    // What so many systems have to show of what 800 show.
+    let share = |of: u32| of * systems / 800;
+    assert!(
+        all.budgets.held >= share(100) && all.overdrawn >= u64::from(share(1000)),
+        "budgets"
+    );
     for (what, seen, least, close) in [
         ("interrupts", &all.interrupts, 1000, 0.9),
         ("latencies", &all.latencies, 1000, 0.9),
@@ -361,7 +368,7 @@ fn no_packet_takes_longer_than_its_bound() {
             seen.held, seen.closest
         );
         assert!(
-            seen.held >= least && seen.closest > close,
+            seen.held >= share(least) && seen.closest > close,
             "{what}: {}, {}: not the mix that is meant",
             seen.held,
             seen.closest

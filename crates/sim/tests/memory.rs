@@ -2,6 +2,7 @@
 //! A run needs as much memory as its system asks for, however long it is.
 
 use crate::common::{feed, flat, options};
+use crate::is_long;
 use peak_alloc::PeakAlloc;
 use rusty_fork::rusty_fork_test;
 use weir_model::System;
@@ -62,7 +63,7 @@ fn peak(system: &System, options: &Options, observer: &mut impl Observer) -> usi
 
 fn memory_is_the_same_for_twenty_times_the_time() {
     let system = flat(SYSTEM);
-    let mut short = options(5_000_000);
+    let mut short = options(if is_long() { 5_000_000 } else { 1_000_000 });
     short.feeds = vec![
         feed(&system, "line", "poisson:20kHz"),
         feed(&system, "packets", "poisson:5kHz"),

@@ -2,6 +2,7 @@
 //! What the tuner denies does not exist, and what it advises is enough. Both are held against files
 //! that are written here by trying everything on a grid, without the tuner's code.
 
+use crate::is_long;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -11,8 +12,6 @@ use weir_tune::{Demand, Options, Remedy, Session};
 
 /// The most that a limit may let through beyond what is asked for, as by default.
 const OVER_ADMISSION: f64 = 0.1;
-
-const CASES: usize = 64;
 
 /// A source of a random file.
 #[derive(Debug, Clone)]
@@ -371,11 +370,12 @@ fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
 
 #[test]
 fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
+    let count = if is_long() { 64 } else { 32 };
     let mut runner = TestRunner::deterministic();
     let (mut found, mut lowered, mut denied, mut advised) = (0, 0, 0, 0);
     let (mut with_packets, mut denied_packets) = (0, 0);
     let (mut found_fast, mut denied_fast) = (0, 0);
-    for _ in 0..CASES {
+    for _ in 0..count {
         let case = case().new_tree(&mut runner).unwrap().current();
         let text = case.stated();
         // Limits on one counter can ask for prescalers that do not go together.
@@ -415,14 +415,14 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
         }
     }
     // The cases are drawn such that all of this is tried.
-    assert!(found > CASES / 8 && denied > CASES / 8, "{found} {denied}");
-    assert!(with_packets > CASES / 16, "{with_packets}");
-    assert!(denied_packets > CASES / 16, "{denied_packets}");
+    assert!(found > count / 8 && denied > count / 8, "{found} {denied}");
+    assert!(with_packets > count / 16, "{with_packets}");
+    assert!(denied_packets > count / 16, "{denied_packets}");
     assert!(
         found_fast > 0 && denied_fast > 0,
         "{found_fast} {denied_fast}"
     );
-    assert!(lowered > 0 && advised > CASES / 10, "{lowered} {advised}");
+    assert!(lowered > 0 && advised > count / 10, "{lowered} {advised}");
 }
 
 /// A fast and a slow source on channels of one counter, whose prescaler has to be the slow one's.

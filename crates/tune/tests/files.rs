@@ -425,7 +425,7 @@ fn an_expected_rate_that_no_timer_gives_is_found() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(4, 8))]
 
     #[test]
     fn any_tuned_file_stays_as_it_is(

@@ -5,7 +5,7 @@
 //! lateness of a timer.
 //!
 //! The share of the bounds that is reached, and how far the others are away, is printed with
-//! `cargo test -p weir-analysis limiters:: -- --nocapture`.
+//! `WEIR_LONG=1 cargo test -p weir-analysis limiters:: -- --nocapture`.
 
 mod adversary;
 mod judge;
@@ -15,6 +15,7 @@ mod random;
 use std::collections::BTreeMap;
 
 use crate::common::{CLOCK, cpu, level, no_limit, source, system};
+use crate::is_long;
 use adversary::Adversary;
 use judge::{Ratios, Seen, judge};
 use processor::{Habits, Processor};
@@ -99,7 +100,7 @@ fn each_limiter_keeps_its_bounds() {
             &format!("{policy:?} {timing:?}"),
             Shape::Alone(policy, timing),
             &SMALL,
-            200,
+            if is_long() { 200 } else { 60 },
             40,
         );
         assert!(ratios.contains_key("tasks"), "no task was bounded");
@@ -108,13 +109,25 @@ fn each_limiter_keeps_its_bounds() {
 
 #[test]
 fn limiters_side_by_side_keep_their_bounds() {
-    let ratios = run_all("mixed", Shape::Mixed, &SMALL, 1000, 40);
+    let ratios = run_all(
+        "mixed",
+        Shape::Mixed,
+        &SMALL,
+        if is_long() { 1000 } else { 200 },
+        40,
+    );
     assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
 }
 
 #[test]
 fn limiters_on_one_timer_keep_their_bounds() {
-    let ratios = run_all("shared", Shape::Shared, &SMALL, 500, 40);
+    let ratios = run_all(
+        "shared",
+        Shape::Shared,
+        &SMALL,
+        if is_long() { 500 } else { 150 },
+        40,
+    );
     assert!(ratios.contains_key("shared timers"));
 }
 
@@ -123,7 +136,13 @@ fn limiters_of_a_real_size_keep_their_bounds() {
     let mut tasks = Ratios::default();
     for (policy, timing) in LIMITERS {
         let name = format!("{policy:?} {timing:?}, as on a board");
-        let ratios = run_all(&name, Shape::Alone(policy, timing), &BOARD, 8, 12);
+        let ratios = run_all(
+            &name,
+            Shape::Alone(policy, timing),
+            &BOARD,
+            if is_long() { 8 } else { 2 },
+            12,
+        );
         if let Some(of_tasks) = ratios.get("tasks") {
             tasks.extend(of_tasks);
         }
@@ -178,7 +197,13 @@ fn a_handler_longer_than_promised_is_caught() {
 
 #[test]
 fn limiters_in_each_others_way_keep_their_bounds() {
-    let ratios = run_all("crowded", Shape::Mixed, &CROWDED, 4000, 40);
+    let ratios = run_all(
+        "crowded",
+        Shape::Mixed,
+        &CROWDED,
+        if is_long() { 4000 } else { 500 },
+        40,
+    );
     assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
 }
 

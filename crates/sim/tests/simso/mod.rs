@@ -10,12 +10,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use weir_sim::{SimulationEvent, Track};
 
-use crate::common;
+use crate::{common, is_long};
 use python::{SimSoTask, simso};
 
 const CLOCK: u64 = 1_000_000;
 const DURATION: u64 = 400_000;
-const SETS: usize = 12;
 
 /// The responses of the jobs of a track, in cycles; they end in the order of their releases.
 fn responses(log: &common::Log, released: SimulationEvent, track: Track) -> Vec<u64> {
@@ -78,6 +77,7 @@ fn compare(interrupt: SimSoTask, tasks: &[SimSoTask]) {
 
 #[test]
 fn responses_are_those_of_simso() {
+    let count = if is_long() { 12 } else { 2 };
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let sets = std::iter::repeat_with(|| {
         let interrupt = SimSoTask {
@@ -99,9 +99,9 @@ fn responses_are_those_of_simso() {
             .collect();
         (interrupt, tasks)
     });
-    let sets: Vec<_> = sets.take(SETS).collect();
+    let sets: Vec<_> = sets.take(count).collect();
     // SimSo uses one processor, and takes most of the time.
-    let (some, others) = sets.split_at(SETS / 2);
+    let (some, others) = sets.split_at(count / 2);
     std::thread::scope(|scope| {
         for share in [some, others] {
             scope.spawn(move || {

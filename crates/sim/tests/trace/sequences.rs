@@ -271,6 +271,8 @@ fn check(run: &Run, seen: Seen) -> Result<(), TestCaseError> {
 }
 
 proptest! {
+    #![proptest_config(crate::cases(64, 256))]
+
     #[test]
     fn the_trace_says_what_happened(steps in prop::collection::vec((0..50_u64, step()), 0..300)) {
         let run = Run::of(&steps);

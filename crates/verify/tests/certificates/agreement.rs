@@ -16,7 +16,7 @@ fn verified(system: &System) -> Report {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 6000, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(1000, 6000))]
 
     #[test]
     fn every_certificate_is_valid(system in systems::system(4)) {
@@ -26,7 +26,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(60, 300))]
 
     #[test]
     fn so_are_those_of_larger_systems(system in systems::system(20)) {

@@ -95,7 +95,7 @@ fn smaller(number: u64, by: u8) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(30, 150))]
 
     /// Each number of a valid certificate (a window, a start, an end, a response, a delay, a
     /// latency, a queue) is the least that can be claimed, so a smaller one is rejected.
@@ -250,7 +250,7 @@ impl Change {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(crate::cases(500, 3000))]
 
     #[test]
     fn no_change_anywhere_makes_a_fraud(system in systems::system(3), changes in prop::collection::vec(change(), 1..5)) {
