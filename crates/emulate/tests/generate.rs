@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Generated headers compile without a warning, are refused by a build other than the one that was
 //! checked, and keep their limits on the board.
-#[path = "../../generate/tests/systems/mod.rs"]
-mod systems;
 
 use crate::generated::{CLOCK, Generated};
+use crate::systems::{limited, share, source, system};
 use rayon::prelude::*;
-use systems::{limited, share, source, system};
 use weir_generate::chip;
 use weir_model::{Policy, System, Timing};
 

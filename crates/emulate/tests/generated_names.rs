@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Two sources of which one is called like something that the code makes of the other's name: such
 //! a pair is refused, or it compiles.
-#[path = "../../generate/tests/systems/mod.rs"]
-mod systems;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,7 +11,7 @@ use rayon::prelude::*;
 use crate::cortex::generated::{build, vectors};
 use crate::cortex::{can_run, root};
 use crate::generated::Generated;
-use systems::{limited, share, source, system};
+use crate::systems::{limited, share, source, system};
 use weir_generate::{ChipPlan, chip, header};
 use weir_model::{Policy, System, Timing};
 

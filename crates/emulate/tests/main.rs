@@ -7,6 +7,8 @@ mod common;
 mod cortex;
 mod generated;
 mod port;
+#[path = "../../generate/tests/systems/mod.rs"]
+mod systems;
 
 mod avr;
 mod command_line;
