@@ -168,7 +168,7 @@ check 'which the host part does not need' [ "$(wc -l <"$work/rustup")" = 1 ]
 system
 bootstrap kernel
 check 'an unknown part: exit 2' [ "$code" = 2 ]
-check 'and the parts there are' says 'format core host avr arm rtl linux demo fresh'
+check 'and the parts there are' says 'format core host avr arm rtl linux demo papers fresh'
 
 # A failure of the network is distinguished from all others, and only it is tried again.
 system git
