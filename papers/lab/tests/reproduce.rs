@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! `weir-lab reproduce`, as its users see it.
-mod common;
-
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
 
-use common::{EXPERIMENT, repository, reproduce, said};
+use crate::common::{EXPERIMENT, repository, reproduce, said};
 
 #[cfg(unix)]
 const GUESTS: &str = r#"

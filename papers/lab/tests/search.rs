@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Searches for the worst flood, in `weir-lab reproduce`.
-mod common;
-
-use common::{EXPERIMENT, repository, reproduce, said};
+use crate::common::{EXPERIMENT, repository, reproduce, said};
 
 const NODE: &str = r#"
 title = "A small one"

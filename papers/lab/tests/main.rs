@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! `weir-lab` as its users see it: one program, which is linked once.
+mod common;
+
+mod area;
+mod bounds;
+mod reproduce;
+mod search;
+mod simulation;
