@@ -198,7 +198,7 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
 /// would be wrong by as much.
 fn clock(arguments: &Args, board: EmulatedBoard) -> miette::Result<u64> {
     let stated = arguments.clock.map(Rate::whole_hertz);
-    if board != EmulatedBoard::Atmega128 {
+    if !board.abilities().clock_by_firmware {
         return Ok(stated.unwrap_or(board.clock_hz()));
     }
     let firmware = &arguments.firmware;
@@ -284,7 +284,7 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
 
 fn run_showing_progress(spec: &RunSpec) -> miette::Result<RunResult> {
     let all = spec.cycles.saturating_add(spec.warmup_cycles);
-    if spec.target.board() != EmulatedBoard::Atmega128 {
+    if !spec.target.board().abilities().progress {
         // The emulator's process reports no progress; the spinner is visible only on a terminal.
         let spinner = ProgressBar::new_spinner().with_message("simulating");
         spinner.enable_steady_tick(WallTime::from_millis(200));
@@ -313,11 +313,11 @@ mod tests {
 
     #[test]
     fn a_hardware_limit_is_rounded_to_the_safe_side() {
-        let limit = hardware_limit(EmulatedBoard::Atmega128, "INT3=3kHz", 4_000_000).unwrap();
+        let limit = hardware_limit(EmulatedBoard::ATMEGA128, "INT3=3kHz", 4_000_000).unwrap();
         assert_eq!((limit.line, limit.interval_cycles), (Line::INT3, 1334));
         for text in ["INT0", "INT0=0Hz", "INT9=1kHz", "INT0=1e-300Hz"] {
             assert!(
-                hardware_limit(EmulatedBoard::Soc, text, 4_000_000).is_err(),
+                hardware_limit(EmulatedBoard::SOC, text, 4_000_000).is_err(),
                 "{text}"
             );
         }

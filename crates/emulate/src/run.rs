@@ -6,58 +6,47 @@ use std::path::{Path, PathBuf};
 use crate::board::EmulatedBoard;
 use crate::elf::ElfError;
 use crate::line::{Line, Pin};
-use crate::mps2::{Frames, Qemu, QemuError};
-use crate::soc::{Simulator, SimulatorError};
+use crate::mps2::{Frames, QemuError};
+use crate::soc::SimulatorError;
 use crate::stimulus::StimulusError;
 pub use crate::stimulus::{LineStimulus, Stimulus};
 
 mod check;
 
-/// The emulator or simulator that runs the firmware.
+/// The board that runs the firmware, and the program that emulates it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Target {
-    /// The emulated ATmega128, in this process.
-    #[default]
-    Atmega128,
-    /// The board soc, in a process of its own.
-    Soc(Simulator),
-    /// The board mps2-an385, in a process of QEMU.
-    Mps2An385(Qemu),
+pub struct Target {
+    board: EmulatedBoard,
+    program: PathBuf,
 }
 
 impl Target {
-    /// The target of `board` by the names of its programs, which may not be there: enough for
+    /// The target of `board` by the usual name of its program, which may not be there: enough for
     /// [`check`](fn@check).
     #[must_use]
     pub fn unfound(board: EmulatedBoard) -> Self {
-        match board {
-            EmulatedBoard::Atmega128 => Self::Atmega128,
-            EmulatedBoard::Soc => Self::Soc(Simulator::at("weir-soc")),
-            EmulatedBoard::Mps2An385 => Self::Mps2An385(Qemu::unfound()),
+        Self {
+            board,
+            program: board.emulation().usual_program(),
         }
     }
 
-    /// The emulator or simulator of `board`. The simulator of soc and the plugin of mps2-an385 are
-    /// searched for in the clone of Weir around `here`, too, and are built if necessary.
+    /// The target of `board`. The simulator of soc and the plugin of mps2-an385 are searched for in
+    /// the clone of Weir around `here`, too, and are built if necessary.
     ///
     /// # Errors
     /// A program that is missing or cannot be built.
     pub fn find(here: &Path, board: EmulatedBoard) -> Result<Self, RunError> {
-        Ok(match board {
-            EmulatedBoard::Atmega128 => Self::Atmega128,
-            EmulatedBoard::Soc => Self::Soc(Simulator::find(here)?),
-            EmulatedBoard::Mps2An385 => Self::Mps2An385(Qemu::find(here)?),
+        Ok(Self {
+            board,
+            program: board.emulation().find_program(here)?,
         })
     }
 
     /// The board of this target.
     #[must_use]
     pub fn board(&self) -> EmulatedBoard {
-        match self {
-            Self::Atmega128 => EmulatedBoard::Atmega128,
-            Self::Soc(_) => EmulatedBoard::Soc,
-            Self::Mps2An385(_) => EmulatedBoard::Mps2An385,
-        }
+        self.board
     }
 }
 
@@ -300,11 +289,7 @@ pub enum RunError {
 /// The same as those of [`run`], apart from what the firmware does.
 pub fn check(spec: &RunSpec) -> Result<(), RunError> {
     check::check(spec)?;
-    match &spec.target {
-        Target::Atmega128 => Ok(()),
-        Target::Soc(_) => crate::soc::checked(spec).map(drop),
-        Target::Mps2An385(_) => crate::mps2::checked(spec).map(drop),
-    }
+    spec.target.board.emulation().check(spec)
 }
 
 /// Runs one firmware. The result is deterministic; several runs may be in parallel.
@@ -322,9 +307,6 @@ pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
 /// The same as those of [`run`].
 pub fn run_with(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
     check::check(spec)?;
-    match &spec.target {
-        Target::Atmega128 => crate::session::run(spec, progress),
-        Target::Soc(simulator) => crate::soc::run(spec, simulator),
-        Target::Mps2An385(qemu) => crate::mps2::run(spec, qemu),
-    }
+    let Target { board, program } = &spec.target;
+    board.emulation().run(spec, program, progress)
 }

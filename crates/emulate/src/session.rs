@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Carries out a [`RunSpec`] on the emulated ATmega128: the boards, their pins, the counters.
 use std::collections::BTreeMap;
+use std::path::Path;
+
+use weir_boards::Board;
 
 use crate::atmega128::{Atmega128Board, Driver};
+use crate::board::{Abilities, Emulation};
 use crate::chip::{ATMEGA128, Chip};
 use crate::elf::{DataSymbol, Image};
+use crate::firmware::Toolchain;
 use crate::line::Line;
 use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
 
@@ -16,7 +21,38 @@ const SETTLE_CYCLES: u64 = 4096;
 /// Cycles between two progress reports.
 const PROGRESS_CYCLES: u64 = 1 << 18;
 
-pub(crate) fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
+/// The board atmega128, which is emulated in this process.
+pub(crate) struct Atmega128;
+
+impl Emulation for Atmega128 {
+    fn board(&self) -> &'static Board {
+        ATMEGA128.board
+    }
+
+    fn toolchain(&self) -> &'static Toolchain {
+        &Toolchain::AVR
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            chip_in_front: true,
+            clock_by_firmware: true,
+            progress: true,
+            ..Abilities::default()
+        }
+    }
+
+    fn run(
+        &self,
+        spec: &RunSpec,
+        _program: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<RunResult, RunError> {
+        run(spec, progress)
+    }
+}
+
+fn run(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
     let chip = &*ATMEGA128;
     let image = Image::load(&spec.elf, chip)?;
     let front_image = spec

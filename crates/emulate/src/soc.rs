@@ -1,19 +1,67 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The board soc: a RISC-V with `weir_limit` in front of its interrupt controller. The program
 //! `weir-soc`, which `boards/soc/build.sh` makes, simulates it cycle by cycle.
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use weir_boards::Board;
+
+use crate::board::{Abilities, Emulation};
+use crate::firmware::Toolchain;
+use crate::run::{RunError, RunResult, RunSpec};
 
 mod answer;
 mod moves;
 mod session;
 mod simulator;
 
-pub(crate) use session::{checked, run};
-pub use simulator::{Simulator, SimulatorError};
+use simulator::Simulator;
+pub use simulator::SimulatorError;
 
 /// The board, as `boards/soc/board.toml` describes it.
 pub(crate) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
     Board::named("soc").unwrap_or_else(|| panic!("boards/soc is part of this program"))
 });
+
+/// The board soc, which a program of its own simulates.
+pub(crate) struct Soc;
+
+impl Emulation for Soc {
+    fn board(&self) -> &'static Board {
+        *BOARD
+    }
+
+    fn toolchain(&self) -> &'static Toolchain {
+        &Toolchain::RISCV
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            serial: true,
+            bus_errors: true,
+            silicon: true,
+            ..Abilities::default()
+        }
+    }
+
+    fn usual_program(&self) -> PathBuf {
+        "weir-soc".into()
+    }
+
+    fn find_program(&self, here: &Path) -> Result<PathBuf, RunError> {
+        Ok(Simulator::find(here)?.program)
+    }
+
+    fn check(&self, spec: &RunSpec) -> Result<(), RunError> {
+        session::checked(spec).map(drop)
+    }
+
+    fn run(
+        &self,
+        spec: &RunSpec,
+        program: &Path,
+        _progress: &mut dyn FnMut(u64),
+    ) -> Result<RunResult, RunError> {
+        session::run(spec, &Simulator::at(program))
+    }
+}

@@ -49,7 +49,7 @@ impl LineStimulus {
     /// # Errors
     /// The same as those of [`Self::on`].
     pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
-        Self::on(EmulatedBoard::Atmega128, text, clock_hz)
+        Self::on(EmulatedBoard::ATMEGA128, text, clock_hz)
     }
 
     /// Reads the text form of a flood of this board; `clock_hz` converts times into cycles. The

@@ -93,7 +93,7 @@ fn compile(output: &Path, flags: &[&str]) {
             .collect(),
         ..Default::default()
     };
-    let toolchain = weir_emulate::board::EmulatedBoard::Soc.toolchain();
+    let toolchain = weir_emulate::board::EmulatedBoard::SOC.toolchain();
     firmware.build_with(toolchain, output).unwrap();
 }
 

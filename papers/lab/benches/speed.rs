@@ -12,7 +12,6 @@ use std::time::Instant;
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::Firmware;
 use weir_emulate::run::{LineStimulus, RunSpec, Target, run};
-use weir_emulate::soc::Simulator;
 use weir_report::{Claim, Goal, claims_table};
 
 const CYCLES: u64 = 8_000_000;
@@ -37,7 +36,7 @@ fn firmware(root: &Path, elf: &Path) -> miette::Result<()> {
         includes: ["core/include", "ports/riscv/include"].map(path).to_vec(),
         flags: flags.into_iter().chain([script]).collect(),
     };
-    Ok(firmware.build_with(EmulatedBoard::Soc.toolchain(), elf)?)
+    Ok(firmware.build_with(EmulatedBoard::SOC.toolchain(), elf)?)
 }
 
 fn main() -> miette::Result<ExitCode> {
@@ -45,10 +44,10 @@ fn main() -> miette::Result<ExitCode> {
     let folder = tempfile::tempdir().map_err(|error| miette::miette!("{error}"))?;
     let elf = folder.path().join("node.elf");
     firmware(&root, &elf)?;
-    let clock_hz = EmulatedBoard::Soc.clock_hz();
+    let clock_hz = EmulatedBoard::SOC.clock_hz();
     let mut spec = RunSpec::new(&elf, clock_hz, CYCLES);
-    spec.target = Target::Soc(Simulator::find(&root)?);
-    let flood = LineStimulus::on(EmulatedBoard::Soc, "INT0=16kHz", clock_hz);
+    spec.target = Target::find(&root, EmulatedBoard::SOC)?;
+    let flood = LineStimulus::on(EmulatedBoard::SOC, "INT0=16kHz", clock_hz);
     spec.floods
         .push(flood.map_err(|error| miette::miette!("{error}"))?);
     let mut fastest = 0.0_f64;

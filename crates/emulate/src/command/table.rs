@@ -9,7 +9,6 @@ use weir_model::Rate;
 use weir_report::plural;
 use weir_report::terminal::width;
 
-use crate::board::EmulatedBoard;
 use crate::run::{RunResult, RunSpec};
 use weir_boards::ExceptionCosts;
 
@@ -247,11 +246,12 @@ pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
         "counters": counters,
     });
     // Only some boards have a serial port and can end a run themselves.
-    if spec.target.board() != EmulatedBoard::Atmega128 {
+    let abilities = spec.target.board().abilities();
+    if abilities.serial {
         all["serial"] = json!(result.said);
         all["exit"] = json!(result.exit);
     }
-    if spec.target.board() == EmulatedBoard::Soc {
+    if abilities.bus_errors {
         all["bus_errors"] = json!(result.bus_errors);
     }
     all
@@ -291,9 +291,9 @@ fn time(cycles: u64, clock_hz: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board::EmulatedBoard;
     use crate::line::Line;
     use crate::run::{LineStimulus, LineUse, Target, VectorUse};
-    use crate::soc::Simulator;
 
     fn example() -> (RunSpec, RunResult) {
         let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);
@@ -356,7 +356,7 @@ mod tests {
         let (mut spec, mut result) = example();
         assert!(!text(&spec, &result).contains("instructions"));
         assert!(json(&spec, "atmega128", &result).get("serial").is_none());
-        spec.target = Target::Soc(Simulator::at("weir-soc"));
+        spec.target = Target::unfound(EmulatedBoard::SOC);
         result.vectors[0].instructions = Some(2 * 123_456_789);
         result.lines[0].delivered = Some(4000);
         result.said = "hello\n".to_owned();

@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(2);
 
 /// QEMU with its plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Qemu {
-    plugin: PathBuf,
+pub(super) struct Qemu {
+    pub plugin: PathBuf,
 }
 
 /// Why the board cannot be emulated.
@@ -131,9 +131,14 @@ pub(super) struct QemuEnd {
 
 impl Qemu {
     /// QEMU with the plugin of the usual name, which may not be there.
-    pub(crate) fn unfound() -> Self {
+    pub fn unfound() -> Self {
+        Self::with(PLUGIN)
+    }
+
+    /// QEMU with this plugin.
+    pub fn with(plugin: impl Into<PathBuf>) -> Self {
         Self {
-            plugin: PLUGIN.into(),
+            plugin: plugin.into(),
         }
     }
 

@@ -25,7 +25,7 @@ const SLOWEST: u64 = 100;
 /// At most so many bytes of the firmware's output are kept.
 const MOST_SAID: usize = 1 << 20;
 
-pub(crate) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
+pub(super) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
     let image = checked(spec)?;
     let folder = Temporary::folder("weir-mps2-").map_err(|cause| QemuError::File {
         path: std::env::temp_dir(),
@@ -57,7 +57,7 @@ pub(crate) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
 }
 
 /// The firmware, if the board can run what `spec` asks for.
-pub(crate) fn checked(spec: &RunSpec) -> Result<CortexImage, RunError> {
+pub(super) fn checked(spec: &RunSpec) -> Result<CortexImage, RunError> {
     check(spec)?;
     let image = CortexImage::load(&spec.elf, BOARD.chip())?;
     for name in &spec.counters {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The checks of a [`RunSpec`] that hold for every board.
 use super::{RunError, RunSpec, Stimulus};
-use crate::board::EmulatedBoard;
 use crate::line::listed;
 
 pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
@@ -74,7 +73,7 @@ pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
     }
     if let Some(front) = &spec.front {
         let board = spec.target.board();
-        if board != EmulatedBoard::Atmega128 {
+        if !board.abilities().chip_in_front {
             return wrong(format!(
                 "the board {} has no second chip in front: an ideal limiter is a hardware limit",
                 board.name()

@@ -31,7 +31,7 @@ mod tests {
     use crate::run::LineStimulus;
 
     fn moves(text: &str, limit: Option<u64>, end: u64) -> Vec<(u64, u64)> {
-        let flood = LineStimulus::on(EmulatedBoard::Soc, text, 4_000_000).unwrap();
+        let flood = LineStimulus::on(EmulatedBoard::SOC, text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         let mut bytes = Vec::new();
         let count = write(&mut driver, end, &mut bytes).unwrap();

@@ -14,7 +14,7 @@ use crate::atmega128::Driver;
 use crate::elf::MemoryImage;
 use crate::run::{RunError, RunResult, RunSpec};
 
-pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
+pub(super) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
     let program = checked(spec)?;
     let written = |cause: io::Error| RunError::from(SimulatorError::Workspace(cause));
     let folder = Temporary::folder("weir-soc-").map_err(written)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, Ru
 }
 
 /// The firmware, if the board can run what `spec` asks for.
-pub(crate) fn checked(spec: &RunSpec) -> Result<MemoryImage, RunError> {
+pub(super) fn checked(spec: &RunSpec) -> Result<MemoryImage, RunError> {
     check(spec)?;
     let program = MemoryImage::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
     for name in &spec.counters {

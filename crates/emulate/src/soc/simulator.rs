@@ -15,8 +15,8 @@ const BUILD: &str = "boards/soc/build.sh";
 
 /// The program that simulates the board.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Simulator {
-    program: PathBuf,
+pub(super) struct Simulator {
+    pub program: PathBuf,
 }
 
 /// Why the board cannot be simulated.

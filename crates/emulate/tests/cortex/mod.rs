@@ -10,7 +10,6 @@ use tempfile::TempDir;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::{Firmware, FirmwareError, Toolchain};
-use weir_emulate::mps2::Qemu;
 use weir_emulate::run::{LineStimulus, RunSpec, Stimulus, Target};
 
 pub mod events;
@@ -159,16 +158,16 @@ pub fn root() -> PathBuf {
 
 /// A run of `cycles` on the board, under floods.
 pub fn spec(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunSpec {
-    let board = EmulatedBoard::Mps2An385;
+    let board = EmulatedBoard::MPS2_AN385;
     let mut spec = RunSpec::new(&elf.path, board.clock_hz(), cycles);
-    spec.target = Target::Mps2An385(Qemu::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap());
+    spec.target = Target::find(Path::new(env!("CARGO_MANIFEST_DIR")), board).unwrap();
     spec.floods = floods.to_vec();
     spec
 }
 
 /// A flood as `weir run` takes it.
 pub fn flood(text: &str) -> LineStimulus {
-    let board = EmulatedBoard::Mps2An385;
+    let board = EmulatedBoard::MPS2_AN385;
     LineStimulus::on(board, text, board.clock_hz()).unwrap()
 }
 

@@ -224,7 +224,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
         let served = judge(&limit, &events, 0, &text);
         // LIMIT-LOSS-1. The flood goes on while the firmware tells its events; one request may come
         // before the first of them, and one at the end.
-        let clock = EmulatedBoard::Mps2An385.clock_hz();
+        let clock = EmulatedBoard::MPS2_AN385.clock_hz();
         let offered = arrivals(&flood.stimulus, clock)
             .unwrap()
             .take_while(|arrival| arrival.at < end(&limit))

@@ -403,7 +403,7 @@ fn check_variant(
             ),
         ));
     }
-    let is_right = board == EmulatedBoard::Soc && id == format!("{flavour}.hardware");
+    let is_right = board.abilities().silicon && id == format!("{flavour}.hardware");
     if variant.role == Role::Hardware && !is_right {
         return Err(pointer.wrong(
             &variant.id,

@@ -139,7 +139,7 @@ fn a_board_is_one_that_there_is() {
             .unwrap()
             .setup
             .board,
-        EmulatedBoard::Soc
+        EmulatedBoard::SOC
     );
 }
 

@@ -29,7 +29,7 @@ use crate::experiment::setup::Setup;
 use weir_emulate::board::EmulatedBoard;
 
 pub(super) const KIND: KindEntry =
-    KindEntry::of::<Bounds>("bounds").on(&[EmulatedBoard::Atmega128]);
+    KindEntry::of::<Bounds>("bounds").on(&[EmulatedBoard::ATMEGA128]);
 
 /// The table `[bounds]`.
 #[derive(Debug, Deserialize)]

@@ -22,7 +22,7 @@ use weir_emulate::run::{LineStimulus, RunResult};
 use worst::WorstSpec;
 
 pub(super) const KIND: KindEntry =
-    KindEntry::of::<Constants>("constants").on(&[EmulatedBoard::Atmega128]);
+    KindEntry::of::<Constants>("constants").on(&[EmulatedBoard::ATMEGA128]);
 
 /// The table `[constants]`.
 #[derive(Debug, Deserialize)]

@@ -31,7 +31,7 @@ use weir_emulate::run::{
 use weir_emulate::stimulus::arrivals;
 
 pub(super) const KIND: KindEntry =
-    KindEntry::of::<Firmware>("firmware").on(&[EmulatedBoard::Atmega128, EmulatedBoard::Soc]);
+    KindEntry::of::<Firmware>("firmware").on(&[EmulatedBoard::ATMEGA128, EmulatedBoard::SOC]);
 
 /// The pin on which the program of the second microcontroller puts its requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";

@@ -99,7 +99,7 @@ impl Meter {
             ),
             ("longest", handler.map(|of| as_f64(of.longest_cycles))),
         ];
-        if bench.setup.board == EmulatedBoard::Atmega128 {
+        if bench.setup.board == EmulatedBoard::ATMEGA128 {
             let sizes = sizes(variant.id(), &bench.elf(variant))?;
             all.push(("flash", Some(as_f64(sizes.flash))));
             all.push(("ram", Some(as_f64(sizes.ram))));
