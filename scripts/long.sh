@@ -20,7 +20,6 @@ declare -A tests=(
     [scan]='rtl/limit/proof/run.py --quick --long scan'
     [cells]='rtl/limit/area/run.py --check'
     [largest]='rtl/limit/test/run.sh --largest'
-    [speed]='cargo bench --locked -p weir-cli --bench speed'
 )
 case ${1-} in
 --list)

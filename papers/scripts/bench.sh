@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Runs every experiment in each of its forms, and the product's long tests, and notes in
-# papers/ledger.json what was seen; then times the simulator and the board soc. (The placements of
-# regehr2005/table3 are data: rtl/limit/area/run.py repeats them.) All run, then the exit code tells
-# whether every claim was met.
+# papers/ledger.json what was seen; then times the commands, the simulator and the board soc. (The
+# placements of regehr2005/table3 are data: rtl/limit/area/run.py repeats them.) All run, then the
+# exit code tells whether every claim was met.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 papers/scripts/build.sh --release
 unmet=()
 "$(papers/scripts/build.sh --path --release)/weir-lab" bench || unmet+=("experiments and long tests; papers/LEDGER.md has them")
+cargo bench --locked -p weir-cli --bench speed || unmet+=("the speed of the commands")
 cd papers
 cargo bench --locked -p weir-bench --bench sim || unmet+=("the speed of the simulator")
 cargo bench --locked -p weir-bench --bench arrivals

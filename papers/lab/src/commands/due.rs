@@ -30,9 +30,9 @@ pub struct Args {
 }
 
 const LONG_HELP: &str = "\
-What papers/ledger.json has as met and is missed now fails; what it has as missed is printed. With \
-other versions of the tools than the ledger's, what fails is what misses its goal by more than the \
-experiment's file allows. Experiments that only `make bench` runs are left out.
+What papers/ledger.json has as met and is missed now fails; what it has as missed, or does not have \
+at all, is printed. With other versions of the tools than the ledger's, what fails is what misses its \
+goal by more than the experiment's file allows. Experiments that only `make bench` runs are left out.
 
 Exit: 0 nothing has failed, also if not everything could run; 1 something has failed.";
 
@@ -86,18 +86,19 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
                     if fails.is_empty() { "" } else { "; FAILED" }
                 );
                 for id in &seen.missed {
-                    let is_known = if fails.contains(id) {
-                        "NOT MET"
-                    } else {
-                        "missed, as known"
+                    let how = match entry {
+                        _ if fails.contains(id) => "NOT MET",
+                        Some(entry) if entry.missed.contains(id) => "missed, as known",
+                        _ => "missed; the ledger does not have it with these tools",
                     };
-                    println!("  {id}: {is_known}");
+                    println!("  {id}: {how}");
                 }
                 if !fails.is_empty() {
                     failed.insert(name);
                 }
             }
             Err(error @ RunError::Late { .. }) => println!("{error}: the time is over"),
+            Err(error) if entry.is_none() => println!("{error}; the ledger does not have it"),
             Err(error) => {
                 println!("{error}: FAILED");
                 failed.insert(name);
@@ -129,13 +130,18 @@ fn has_kernels(place: &Checkout, work: &Work) -> miette::Result<bool> {
     Ok(status.code() != Some(CANNOT_DOWNLOAD))
 }
 
-/// The claims of a run that fail: those that the ledger has as met, if it was written with the same
-/// tools, else those that miss their goal by more than is known.
+/// The claims of a run that fail: those that the ledger has as met. If it was written with other
+/// versions of the tools, only those among them that miss their goal by more than is known.
 fn failures(work: &Work, entry: Option<&Entry>, seen: &ledger::Outcome) -> BTreeSet<String> {
-    match entry.filter(|entry| entry.tools == ledger::tools(&work.kind)) {
-        Some(entry) => seen.missed.difference(&entry.missed).cloned().collect(),
-        None => seen.fallen.clone(),
-    }
+    let Some(entry) = entry else {
+        return BTreeSet::new();
+    };
+    let missed = if entry.tools == ledger::tools(&work.kind) {
+        &seen.missed
+    } else {
+        &seen.fallen
+    };
+    missed.difference(&entry.missed).cloned().collect()
 }
 
 /// The work in the order in which it is due, and whether its inputs have changed.
@@ -174,4 +180,46 @@ fn commit(place: &Checkout) -> miette::Result<String> {
         ));
     }
     Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Form;
+
+    #[test]
+    fn what_the_ledger_has_as_met_fails_and_what_it_does_not_have_is_shown() {
+        let work = Work {
+            name: "a/b".to_owned(),
+            form: Form::Short,
+            is_for_bench: false,
+            kind: "simulation".to_owned(),
+            bases: Vec::new(),
+        };
+        let set =
+            |ids: &[&str]| -> BTreeSet<String> { ids.iter().map(ToString::to_string).collect() };
+        let seen = ledger::Outcome {
+            seconds: 1,
+            met: 1,
+            missed: set(&["known", "kept", "fallen"]),
+            fallen: set(&["fallen"]),
+        };
+        let mut entry = Entry {
+            name: work.name.clone(),
+            form: work.form,
+            inputs: String::new(),
+            date: String::new(),
+            tools: ledger::tools(&work.kind),
+            seconds: 1,
+            met: 3,
+            missed: set(&["known"]),
+        };
+        assert_eq!(failures(&work, None, &seen), set(&[]));
+        assert_eq!(
+            failures(&work, Some(&entry), &seen),
+            set(&["fallen", "kept"])
+        );
+        entry.tools.push("another 1.0".to_owned());
+        assert_eq!(failures(&work, Some(&entry), &seen), set(&["fallen"]));
+    }
 }
