@@ -98,10 +98,12 @@ fn cortex_m_groups_cost_what_the_file_says() {
     if !can_run() {
         return;
     }
-    let limits = Limit::all();
+    // In the short form three of the nine kinds, which may cost no more than the worst.
+    let step = if crate::is_long() { 1 } else { 3 };
+    let limits = Limit::all().into_iter().filter(|limit| limit.divisor == 1);
+    let limits: Vec<Limit> = limits.step_by(step).collect();
     let measured: Vec<(u64, u64)> = limits
         .par_iter()
-        .filter(|limit| limit.divisor == 1)
         .map(|limit| (idle(limit), further(limit)))
         .collect();
     println!("{measured:?}");
@@ -119,8 +121,10 @@ fn cortex_m_groups_cost_what_the_file_says() {
     let (base, further) = board.group_costs(Flavour::C);
     let stated = (base - costs.entry_cycles - costs.exit_cycles, further);
     // Another compiler's code costs something else.
-    assert!(
-        !is_known || worst == stated,
-        "{worst:?}, the file says {stated:?}"
-    );
+    let is_right = if crate::is_long() {
+        worst == stated
+    } else {
+        worst.0 <= stated.0 && worst.1 <= stated.1
+    };
+    assert!(!is_known || is_right, "{worst:?}, the file says {stated:?}");
 }
