@@ -44,7 +44,7 @@ fn sources(kind: &str) -> &'static [&'static str] {
         ],
         "simulation" => &["crates/sim/src", "core"],
         "area" => &["rtl/limit"],
-        "linux" => &["boards/linux", "crates/linux/src", "crates/load/src"],
+        "linux" => &["boards/linux", "crates/linux/src", "crates/linux/load/src"],
         "node" => &[
             "boards/mps2-an385",
             "crates/analysis/src",
