@@ -20,9 +20,9 @@ pub struct Args {
     #[arg(long, value_name = "MINUTES", default_value_t = 20)]
     minutes: u64,
 
-    /// The commit with which inputs are compared
-    #[arg(long, value_name = "COMMIT", default_value = "HEAD~1")]
-    since: String,
+    /// The commit with which inputs are compared; if not given, the one before
+    #[arg(long, value_name = "COMMIT")]
+    since: Option<String>,
 
     /// List the order, and run nothing
     #[arg(long)]
@@ -48,7 +48,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let most = Duration::from_secs(arguments.minutes * 60);
     let place = Checkout::find(&std::env::current_dir().into_diagnostic()?)?;
     let ledger = Ledger::load(&place)?;
-    let order = order(&place, &arguments.since)?;
+    let order = order(&place, arguments.since.as_deref())?;
     let mut failed = BTreeSet::new();
     let mut ran = 0;
     for (work, has_changed) in &order {
@@ -145,15 +145,25 @@ fn failures(work: &Work, entry: Option<&Entry>, seen: &ledger::Outcome) -> BTree
 }
 
 /// The work in the order in which it is due, and whether its inputs have changed.
-fn order(place: &Checkout, since: &str) -> miette::Result<Vec<(Work, bool)>> {
-    let commit = commit(place)?;
+fn order(place: &Checkout, since: Option<&str>) -> miette::Result<Vec<(Work, bool)>> {
+    let commit = commit(place, "HEAD")?;
+    // A clone may have no history: then nothing is known to have changed.
+    let before = match since {
+        Some(since) => Some(self::commit(place, since)?),
+        None => self::commit(place, "HEAD~1").ok(),
+    };
     let mut order = Vec::new();
     for work in ledger::all(place)? {
         if work.is_for_bench {
             continue;
         }
-        let now = ledger::checksum_at(place, "HEAD", &work)?;
-        let has_changed = ledger::checksum_at(place, since, &work)? != now;
+        let has_changed = match &before {
+            Some(before) => {
+                ledger::checksum_at(place, before, &work)?
+                    != ledger::checksum_at(place, &commit, &work)?
+            }
+            None => false,
+        };
         order.push((work, has_changed));
     }
     order.sort_by_key(|(work, has_changed)| {
@@ -165,18 +175,20 @@ fn order(place: &Checkout, since: &str) -> miette::Result<Vec<(Work, bool)>> {
     Ok(order)
 }
 
-/// The commit that is checked out.
-fn commit(place: &Checkout) -> miette::Result<String> {
+/// The full name of a commit.
+fn commit(place: &Checkout, name: &str) -> miette::Result<String> {
     let mut git = Command::new("git");
-    git.arg("-C")
-        .arg(place.path(""))
-        .args(["rev-parse", "HEAD"]);
+    git.arg("-C").arg(place.path("")).args([
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        &format!("{name}^{{commit}}"),
+    ]);
     let said = git.output().into_diagnostic()?;
     if !said.status.success() {
         return Err(miette!(
-            help = "run it in a clone of Weir's repository",
-            "git has no commit here: {}",
-            String::from_utf8_lossy(&said.stderr).trim()
+            help = "run it in a clone of Weir's repository, and name one of its commits",
+            "there is no commit `{name}` here"
         ));
     }
     Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())

@@ -9,9 +9,9 @@ use super::Ledger;
 pub fn page(ledger: &Ledger, is_stale: impl Fn(&super::Entry) -> bool) -> String {
     let mut text = "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\
          # What was last seen of each experiment\n\n\
-         Written by `make bench`; who runs it commits this page with ledger.json. *Stale* means that\n\
-         something has changed since that can change the result: firmware, programs, costs, the\n\
-         experiment's file. `make due` tries those first.\n\n\
+         Written by `make bench`; who runs it commits this page with ledger.json. *Stale* means that,\n\
+         when the page was written, something had changed since that can change the result: firmware,\n\
+         programs, costs, the experiment's file. `weir-lab bench --stale --list` says what is stale now.\n\n\
          | experiment | form | seen | with | met | missed | |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
     for entry in &ledger.entries {
