@@ -3,7 +3,8 @@
 
 /// Formats `value` with four significant digits, without trailing zeros and never in exponential
 /// form: `4.1`, `99.97`, `1488000`, `0`.
-pub(crate) fn short(value: f64) -> String {
+#[must_use]
+pub fn short(value: f64) -> String {
     significant(value, 4)
 }
 

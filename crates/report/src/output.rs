@@ -69,7 +69,8 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 }
 
 /// Puts the mark of all pictures into the first line of `svg`.
-pub(crate) fn marked(svg: &str) -> String {
+#[must_use]
+pub fn marked(svg: &str) -> String {
     svg.replacen('\n', &format!("{PICTURE}\n"), 1)
 }
 

@@ -169,8 +169,10 @@ const FEW: usize = 12;
 const MARKED: usize = 60;
 /// Colours that readers can still tell apart and remember.
 const MOST_COLOURS: usize = 5;
-pub(crate) const FONT: &str = "sans-serif";
-pub(crate) const TEXT: i32 = 14;
+/// The font of all pictures.
+pub const FONT: &str = "sans-serif";
+/// The height of a picture's labels, in pixels.
+pub const TEXT: i32 = 14;
 
 pub(crate) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 

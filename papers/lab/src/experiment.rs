@@ -21,6 +21,7 @@ mod pointer;
 mod search;
 mod series;
 mod setup;
+mod spectrogram;
 
 use weir_report::{Claim, Report};
 

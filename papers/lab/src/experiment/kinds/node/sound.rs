@@ -4,12 +4,13 @@
 use std::io::Cursor;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
-use weir_report::{FileMark, SpectralPanel, Spectrogram};
+use weir_report::FileMark;
 
 use super::spec::Node;
 use super::tone::{RATE, Tone, heard, powers};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::ExtraName;
+use crate::experiment::spectrogram::{SpectralPanel, Spectrogram};
 
 /// By what a sound is known to be Weir's: the field of a WAV file for the program that made it.
 const MARK: &str = "ISFT\u{4}\0\0\0weir";

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! Spectrograms as SVG: which frequencies a sound has, point after point of an axis, side by side
 //! for several sounds.
 //!
@@ -6,9 +6,7 @@
 //! would make the picture ten times as long.
 use std::fmt::Write as _;
 
-use crate::number::short;
-use crate::output::marked;
-use crate::plot::{FONT, TEXT};
+use weir_report::{FONT, TEXT, marked, short};
 
 /// Sounds beside each other. Each has the same time for every point of the axis.
 #[derive(Debug, Clone, PartialEq)]
