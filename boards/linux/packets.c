@@ -14,8 +14,8 @@
  * accepted to `sent`, in JSON.
  *
  * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port
- * 5000 + F, and begins as crates/linux/load/src/payload.rs says; it is stamped with the virtual clock,
- * which the guest reads as its time-stamp counter (-icount shift=0).
+ * 5000 + F, and begins as crates/linux/load/src/payload.rs says; it is stamped with the virtual
+ * clock, which the guest reads as its time-stamp counter (-icount shift=0).
  *
  * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits
  * in QEMU's queue but at most one.

@@ -34,8 +34,8 @@ pub(crate) trait Emulation: Sync {
         PathBuf::new()
     }
 
-    /// The same program where it is. It is searched for in the clone of Weir around `here`, too, and
-    /// is built if necessary.
+    /// The same program where it is. It is searched for in the clone of Weir around `here`, too,
+    /// and is built if necessary.
     ///
     /// # Errors
     /// It is missing, too old, or cannot be built.

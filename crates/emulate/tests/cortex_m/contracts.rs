@@ -307,8 +307,8 @@ fn cortex_m_waits_longer_than_systick_counts() {
         };
         Limit { config, ..limit }
     };
-    // Strict eager, and in the long form paced lazy. The others set the timer in the same way, and a
-    // run takes 20 s.
+    // Strict eager, and in the long form paced lazy. The others set the timer in the same way, and
+    // a run takes 20 s.
     let kinds: &[usize] = if crate::is_long() { &[0, 3] } else { &[0] };
     let limits: Vec<Limit> = kinds.iter().map(|kind| long(Limit::all()[*kind])).collect();
     limits.into_par_iter().for_each(|limit| {
