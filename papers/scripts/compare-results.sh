@@ -57,8 +57,8 @@ results() {
         # A missed claim is a result, too. table2 writes the board's costs.
         (cd "$tree" && "$built/weir" reproduce "$name" --json "${quick[@]}" --out "$to" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
             fail "$name failed: see $to/$name.err"
-        # Messages name files of the tree.
-        sed -i "s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
+        # Messages name files of the tree, and say how long something takes.
+        sed -i "/ runs, .* left\$/d; s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
         [ "$name" != regehr2005/table2 ] || grep -v '^#' "$tree/boards/atmega128/costs.toml" >"$to/$name.costs"
         git -C "$tree" checkout --quiet -- boards/atmega128/costs.toml
         touch "$to/$name.done"
