@@ -58,7 +58,7 @@ results() {
         (cd "$tree" && "$built/weir" reproduce "$name" --json "${quick[@]}" --out "$to" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
             fail "$name failed: see $to/$name.err"
         # Messages name files of the tree, and say how long something takes.
-        sed -i "/ runs, .* left\$/d; s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
+        sed -i "/ of [0-9]* runs/d; s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
         [ "$name" != regehr2005/table2 ] || grep -v '^#' "$tree/boards/atmega128/costs.toml" >"$to/$name.costs"
         git -C "$tree" checkout --quiet -- boards/atmega128/costs.toml
         touch "$to/$name.done"
