@@ -85,7 +85,7 @@ papers: bootstrap-papers ## the papers' figures and tables: every experiment's c
 
 MINUTES ?= 20
 due: bootstrap-papers ## as much of the papers and of the long tests as MINUTES=20 allow: first what has changed, then others in rotation
-	$(ALONE) papers/scripts/due.sh $(MINUTES)
+	$(ALONE) papers/scripts/due.sh '$(MINUTES)'
 
 bench: bootstrap-all bootstrap-papers ## everything whole: the long tests, proofs and fuzzers; every figure and table. Writes papers/ledger.json
 	$(ALONE) papers/scripts/bench.sh

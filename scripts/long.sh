@@ -31,7 +31,7 @@ case ${1-} in
     exit
     ;;
 esac
-[ $# = 1 ] && [ -n "${tests[$1]-}" ] || {
+[ $# = 1 ] && [ -n "$1" ] && [ -n "${tests[$1]-}" ] || {
     echo "long: name one of these tests: $(printf '%s\n' "${!tests[@]}" | sort | tr '\n' ' ')" >&2
     exit 2
 }

@@ -35,13 +35,10 @@ parts=$(sed -n 's/^TEST_PARTS := //p' Makefile)
     exit 2
 }
 for part; do
-    case " $parts " in
-    *" $part "*) ;;
-    *)
+    tr ' ' '\n' <<<"$parts" | grep -qxF -e "$part" || {
         echo "test: '$part' is no part of make test; the parts are: $parts" >&2
         exit 2
-        ;;
-    esac
+    }
 done
 logs=build/test
 rm -rf $logs
@@ -121,6 +118,10 @@ waits=test-linux
 declare -A running=()
 # Each part has a process group of its own, which ends with this script.
 trap 'for process in "${!running[@]}"; do kill -- "-$process" 2>/dev/null; done' EXIT
+# What several parts need is built once, by all processors, before they run beside each other. What
+# does not build fails in its part. Ctrl-C reaches this build, and then this script.
+begun=$SECONDS
+[ $# = 1 ] || make --no-print-directory build-tests || [ $? = 2 ]
 set -m
 
 # Waits until a part ends, then prints its output and what has become of it.
@@ -135,9 +136,6 @@ finish_one() {
     echo "${rows[-1]}"
 }
 
-begun=$SECONDS
-# What several parts need is built once, by all processors, before they run beside each other.
-[ $# = 1 ] || make --no-print-directory build-tests || true
 for part; do
     while [ ${#running[@]} -ge "$(nproc)" ]; do finish_one; done
     echo "=== $part begins"

@@ -7,6 +7,8 @@
 # exit code tells whether every claim was met.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR
 
 papers/scripts/build.sh --release
 unmet=()

@@ -21,9 +21,11 @@ for argument; do
         ;;
     esac
 done
-target=${CARGO_TARGET_DIR:-$PWD/target}
+# Both workspaces build into one folder, whatever each takes a relative path to be relative to.
+CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR
 if [ -n "$path" ]; then
-    echo "$(realpath "$target")/$folder"
+    echo "$CARGO_TARGET_DIR/$folder"
     exit
 fi
 cargo build --locked "${profile[@]}" -p weir-cli

@@ -3,8 +3,11 @@
 #
 # Tests the programs of papers/ themselves: Clippy, their own tests, and what the node refuses.
 set -euo pipefail
-cd "$(dirname "$0")/../../papers"
+cd "$(dirname "$0")/../.."
+CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+export CARGO_TARGET_DIR
+cd papers
 
-cargo clippy --locked --workspace --all-targets
+../scripts/lint-rust.sh papers
 cargo test --locked
 ../boards/mps2-an385/node/test.sh

@@ -5,10 +5,15 @@
 #
 #   papers/scripts/kernels.sh PAPER/NAME
 #
-# Exit: 0 they are there; 2 one cannot be built; 3 one cannot be downloaded.
+# Exit: 0 they are there; 2 one cannot be built, or there is no such experiment; 3 one cannot be
+# downloaded.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-file=papers/experiments/$1.toml
+file=papers/experiments/${1-}.toml
+[ -e "$file" ] || {
+    echo "papers/scripts/kernels.sh: name an experiment; there is none '${1-}'" >&2
+    exit 2
+}
 
 # The first is the experiment's own; the baseline `rt` has the same with PREEMPT_RT. An experiment
 # without one has that of its base.

@@ -5,6 +5,22 @@ use miette::IntoDiagnostic as _;
 use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
+/// Prints a line; a reader who has gone misses it.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($text)*);
+    }};
+}
+
+/// The same on standard error.
+macro_rules! tell {
+    ($($text:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($text)*);
+    }};
+}
+
 pub mod bench;
 pub mod due;
 pub mod reproduce;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Systems made in code, for tests: what a system file cannot say (because reading it would refuse
 //! it) can be said here.
-#![allow(dead_code, reason = "the tests of crates/board use a part")]
+#![allow(dead_code, reason = "the tests of crates/emulate use a part")]
 
 use weir_model::{
     Cost, Cpu, EventCosts, Expiry, Interval, Level, Limit, Linux, Nesting, Origin, Policy, Rate,

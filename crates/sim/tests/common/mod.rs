@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Systems from texts, and runs of them.
-#![allow(dead_code, reason = "the benchmark of crates/bench uses a part")]
+#![allow(dead_code, reason = "the benchmark of papers/bench uses a part")]
 
 pub mod limits;
 

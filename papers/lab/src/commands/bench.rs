@@ -62,14 +62,14 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let chosen = chosen(&place, &ledger, arguments)?;
     if arguments.list {
         for work in &chosen {
-            println!("{} {}", work.name, work.form);
+            say!("{} {}", work.name, work.form);
         }
         return Ok(Outcome::Good);
     }
     must_be_committed(&place)?;
     let mut is_good = true;
     for (index, work) in chosen.iter().enumerate() {
-        eprintln!(
+        tell!(
             "bench {}/{}: {} {}",
             index + 1,
             chosen.len(),
@@ -94,7 +94,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
             }
             Err(error) => {
                 is_good = false;
-                eprintln!("{error}");
+                tell!("{error}");
             }
         }
     }
@@ -161,13 +161,19 @@ fn must_be_committed(place: &Checkout) -> miette::Result<()> {
     git.arg("-C").arg(place.path("")).args([
         "status",
         "--porcelain",
-        "--untracked-files=no",
         "--",
         ".",
         ":!papers/ledger.json",
         ":!papers/LEDGER.md",
     ]);
     let changed = git.output().into_diagnostic()?;
+    if !changed.status.success() {
+        return Err(miette!(
+            help = "run it in a clone of Weir's repository: a ledger is about a commit",
+            "git knows no commit here: {}",
+            String::from_utf8_lossy(&changed.stderr).trim()
+        ));
+    }
     if changed.stdout.is_empty() {
         return Ok(());
     }

@@ -45,7 +45,7 @@ const USUAL_SECONDS: u64 = 120;
 /// A repository without history; work that cannot be carried out.
 pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let begun = Instant::now();
-    let most = Duration::from_secs(arguments.minutes * 60);
+    let most = Duration::from_secs(arguments.minutes.saturating_mul(60));
     let place = Checkout::find(&std::env::current_dir().into_diagnostic()?)?;
     let ledger = Ledger::load(&place)?;
     let order = order(&place, arguments.since.as_deref())?;
@@ -59,26 +59,26 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
             "in its turn"
         };
         if arguments.list {
-            println!("{name}: {why}");
+            say!("{name}: {why}");
             continue;
         }
         let left = most.saturating_sub(begun.elapsed());
         let entry = ledger.entry(work);
         let wanted = entry.map_or(USUAL_SECONDS, |entry| entry.seconds);
         // It may take longer here than where the ledger was written.
-        if left < Duration::from_secs(wanted * 3 / 2) {
+        if left < Duration::from_secs(wanted.saturating_mul(3) / 2) {
             continue;
         }
         if work.kind == "linux" && !has_kernels(&place, work)? {
-            println!("{name}: left out, its kernel cannot be downloaded");
+            say!("{name}: left out, its kernel cannot be downloaded");
             continue;
         }
-        eprintln!("due: {name}, {why}");
+        tell!("due: {name}, {why}");
         match ledger::run(&place, work, left) {
             Ok(seen) => {
                 ran += 1;
                 let fails = failures(work, entry, &seen);
-                println!(
+                say!(
                     "{name}: {} met, {} missed in {} s{}",
                     seen.met,
                     seen.missed.len(),
@@ -91,16 +91,16 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
                         Some(entry) if entry.missed.contains(id) => "missed, as known",
                         _ => "missed; the ledger does not have it with these tools",
                     };
-                    println!("  {id}: {how}");
+                    say!("  {id}: {how}");
                 }
                 if !fails.is_empty() {
                     failed.insert(name);
                 }
             }
-            Err(error @ RunError::Late { .. }) => println!("{error}: the time is over"),
-            Err(error) if entry.is_none() => println!("{error}; the ledger does not have it"),
+            Err(error @ RunError::Late { .. }) => say!("{error}: the time is over"),
+            Err(error) if entry.is_none() => say!("{error}; the ledger does not have it"),
             Err(error) => {
-                println!("{error}: FAILED");
+                say!("{error}: FAILED");
                 failed.insert(name);
             }
         }
@@ -109,7 +109,10 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         return Ok(Outcome::Good);
     }
     let left_out = order.len() - ran;
-    println!(
+    if ran == 0 {
+        say!("the time is too short: what the ledger does not have may take three minutes");
+    }
+    say!(
         "due: {ran} of {} ran in {} s, {} failed, {left_out} left to other commits",
         order.len(),
         begun.elapsed().as_secs(),
@@ -182,6 +185,7 @@ fn commit(place: &Checkout, name: &str) -> miette::Result<String> {
         "rev-parse",
         "--verify",
         "--quiet",
+        "--end-of-options",
         &format!("{name}^{{commit}}"),
     ]);
     let said = git.output().into_diagnostic()?;

@@ -14,7 +14,9 @@ use weir_emulate::run::RunError;
 pub enum ExperimentError {
     /// No folder with experiments was found.
     #[error("cannot find Weir's repository: neither {} nor a folder above it has papers/experiments/ and core/", from.display())]
-    #[diagnostic(help("change into a clone of Weir's repository, or name one with --root DIR"))]
+    #[diagnostic(help(
+        "change into a clone of Weir's repository; `weir reproduce` also takes one by --root DIR"
+    ))]
     NoRepository {
         /// The folder in which the search began.
         from: PathBuf,

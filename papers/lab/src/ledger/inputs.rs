@@ -15,6 +15,7 @@ const COMMON: &[&str] = &[
     "crates/arrivals/src",
     "crates/boards/src",
     "crates/model/src",
+    "Cargo.lock",
     "papers/lab/src",
     "papers/Cargo.lock",
 ];
@@ -44,7 +45,14 @@ fn sources(kind: &str) -> &'static [&'static str] {
         ],
         "simulation" => &["crates/sim/src", "core"],
         "area" => &["rtl/limit"],
-        "linux" => &["boards/linux", "crates/linux/src", "crates/linux/load/src"],
+        "linux" => &[
+            "boards/linux",
+            "crates/linux/src",
+            "crates/linux/load/src",
+            "papers/experiments/lee2010/systems",
+            "papers/experiments/regehr2005/systems",
+            "papers/experiments/zhang2006/systems",
+        ],
         "node" => &[
             "boards/mps2-an385",
             "crates/analysis/src",
@@ -53,7 +61,17 @@ fn sources(kind: &str) -> &'static [&'static str] {
             "ports/freertos",
         ],
         // The product's long tests: all of the product.
-        "long" => &["core", "crates", "boards", "ports", "rtl", "scripts"],
+        "long" => &[
+            "Cargo.toml",
+            "boards",
+            "core",
+            "crates",
+            "examples",
+            "ports",
+            "requirements.lock",
+            "rtl",
+            "scripts",
+        ],
         _ => AVR,
     }
 }
@@ -107,14 +125,24 @@ pub fn tools(kind: &str) -> Vec<String> {
         "firmware" | "constants" | "bounds" => &["avr-gcc", "riscv64-unknown-elf-gcc"],
         "node" => &["arm-none-eabi-gcc", "qemu-system-arm"],
         "linux" => &["qemu-system-x86_64", "gcc", "clang"],
-        "long" => &["avr-gcc", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"],
+        "long" => &[
+            "avr-gcc",
+            "arm-none-eabi-gcc",
+            "qemu-system-arm",
+            "gcc",
+            "clang",
+            "rustc",
+        ],
         _ => &[],
     };
     let version = |tool: &&str| {
         let said = Command::new(tool).arg("--version").output().ok()?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let mut words = text.lines().next()?.split_whitespace().map(str::to_owned);
-        let is_number = |word: &String| word.starts_with(|first: char| first.is_ascii_digit());
+        let is_number = |word: &String| {
+            word.starts_with(|first: char| first.is_ascii_digit())
+                && word.chars().all(|of| of.is_ascii_digit() || of == '.')
+        };
         let number = words.rfind(is_number)?;
         Some(format!("{tool} {number}"))
     };

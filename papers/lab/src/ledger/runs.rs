@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::Deserialize;
 use weir_report::{Temporary, uninterrupted};
 
@@ -127,13 +129,11 @@ pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, Run
             break status;
         }
         if begun.elapsed() > most {
-            // What the process started ends with it: weir-lab ends its children when it is told to.
-            let id = i32::try_from(child.id()).unwrap_or(i32::MAX);
-            let told = nix::sys::signal::kill(
-                nix::unistd::Pid::from_raw(id),
-                nix::sys::signal::Signal::SIGTERM,
-            );
-            let _ = told.map_err(|_| child.kill());
+            // What it started in turn would go on without it.
+            for process in descendants(child.id()) {
+                // It may have ended by itself meanwhile.
+                let _ = kill(process, Signal::SIGTERM);
+            }
             let _ = child.wait();
             return Err(RunError::Late {
                 name: work.name.clone(),
@@ -164,6 +164,35 @@ pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, Run
     }
 }
 
+/// A process, and all that it and those have started, the oldest first.
+fn descendants(of: u32) -> Vec<Pid> {
+    // The parent is the second field behind the program's name, which is in parentheses.
+    let parent = |process: u32| -> Option<u32> {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let (_, fields) = text.rsplit_once(')')?;
+        fields.split_whitespace().nth(1)?.parse().ok()
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all: Vec<(u32, u32)> = processes
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|process| Some((process, parent(process)?)))
+        .collect();
+    let mut found = vec![of];
+    let mut next = 0;
+    while let Some(&one) = found.get(next) {
+        found.extend(
+            all.iter()
+                .filter(|(_, parent)| *parent == one)
+                .map(|of| of.0),
+        );
+        next += 1;
+    }
+    found
+        .into_iter()
+        .filter_map(|process| i32::try_from(process).ok().map(Pid::from_raw))
+        .collect()
+}
+
 fn judge(file: &Path, seconds: u64) -> io::Result<Outcome> {
     let text = std::fs::read_to_string(file)?;
     let results: Results = serde_json::from_str(&text)?;
@@ -183,6 +212,25 @@ fn judge(file: &Path, seconds: u64) -> io::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_process_has_started_is_found() {
+        let mut shell = Command::new("sh");
+        let mut shell = shell
+            .args(["-c", "sleep 30 & sleep 30 & wait"])
+            .spawn()
+            .unwrap();
+        let begun = Instant::now();
+        while descendants(shell.id()).len() < 3 && begun.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(LOOK);
+        }
+        let found = descendants(shell.id());
+        assert_eq!(found.len(), 3, "{found:?}");
+        for process in found {
+            kill(process, Signal::SIGTERM).unwrap();
+        }
+        shell.wait().unwrap();
+    }
 
     #[test]
     fn a_claim_falls_if_it_misses_its_goal_by_more_than_is_known() {
