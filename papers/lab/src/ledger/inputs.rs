@@ -139,9 +139,9 @@ pub fn tools(kind: &str) -> Vec<String> {
         let said = Command::new(tool).arg("--version").output().ok()?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let mut words = text.lines().next()?.split_whitespace().map(str::to_owned);
+        // Arm's compiler says its date, too.
         let is_number = |word: &String| {
-            word.starts_with(|first: char| first.is_ascii_digit())
-                && word.chars().all(|of| of.is_ascii_digit() || of == '.')
+            word.contains('.') && word.chars().all(|of| of.is_ascii_digit() || of == '.')
         };
         let number = words.rfind(is_number)?;
         Some(format!("{tool} {number}"))
