@@ -77,7 +77,7 @@ fn sources(kind: &str) -> &'static [&'static str] {
 }
 
 /// The folders of an experiment's paper, in which its system files are.
-const SYSTEMS: [&str; 3] = ["systems", "stages", "tone"];
+const SYSTEMS: [&str; 2] = ["systems", "tone"];
 
 /// By what the inputs of some work are known again at a commit: files under version control, and
 /// not what is built of them.
