@@ -8,6 +8,7 @@
 mod base;
 mod batch;
 mod bench;
+mod climb;
 mod costs;
 mod draw;
 mod error;

@@ -12,11 +12,11 @@ use std::fmt::{self, Display, Formatter};
 use indicatif::ProgressBar;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
-use rayon::prelude::*;
 use serde::Deserialize;
 use weir_arrivals::Pattern;
 
 use super::batch::bar;
+use super::climb::{Climb, Hill};
 use super::draw::log_uniform;
 use super::error::ExperimentError;
 use super::findings::Detail;
@@ -182,8 +182,6 @@ struct Worst {
     flood: FloodTrial,
 }
 
-/// The floods that are varied side by side.
-const CLIMBERS: usize = 8;
 /// Variations of each in a round.
 const TRIES: usize = 2;
 /// The part of the runs that is drawn.
@@ -194,20 +192,49 @@ const MOST_AROUND: u64 = 1 << 32;
 /// A value for each of the ranges, in their order.
 type Numbers = Vec<u64>;
 
-/// The first of `ordered` that differ by more than an eighth from each other in some number:
-/// climbers that begin side by side end on the same hill.
-fn apart(ordered: Vec<(f64, Numbers)>) -> Vec<(f64, Numbers)> {
-    let is_near = |a: &Numbers, b: &Numbers| {
+/// The floods of a search as what it varies.
+struct Floods<'a, M> {
+    spec: &'a SearchSpec,
+    drawn: u64,
+    measure: &'a M,
+    bar: &'a ProgressBar,
+}
+
+impl<M> Hill for Floods<'_, M>
+where
+    M: Fn(&SearchSpec, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync,
+{
+    type Candidate = Numbers;
+    type Trial = (f64, Numbers);
+
+    fn draw(&self, number: u64) -> Numbers {
+        self.spec.begin(number, self.drawn)
+    }
+
+    fn vary(&self, (_, numbers): &Self::Trial, number: u64) -> Numbers {
+        self.spec.vary(numbers, &mut self.spec.random(number))
+    }
+
+    fn attempt(&self, numbers: Numbers) -> Result<Self::Trial, ExperimentError> {
+        let flood = self.spec.flood(&numbers);
+        let value = (self.measure)(self.spec, &flood)?;
+        self.bar.inc(1);
+        if let Some(value) = value.filter(|value| !value.is_finite()) {
+            let what = format!("the value under {flood} is {value}, and not finite");
+            return Err(self.spec.wrong(&what));
+        }
+        Ok((value.unwrap_or(f64::NEG_INFINITY), numbers))
+    }
+
+    fn value((value, _): &Self::Trial) -> f64 {
+        *value
+    }
+
+    /// No number differs by more than an eighth.
+    fn is_near((_, a): &Self::Trial, (_, b): &Self::Trial) -> bool {
         let mut pairs = a.iter().zip(b);
         pairs.all(|(&a, &b)| a.abs_diff(b) <= a.max(b) / 8)
-    };
-    let mut chosen: Vec<(f64, Numbers)> = Vec::new();
-    for candidate in ordered {
-        if chosen.len() < CLIMBERS && !chosen.iter().any(|of| is_near(&of.1, &candidate.1)) {
-            chosen.push(candidate);
-        }
     }
-    chosen
 }
 
 impl SearchSpec {
@@ -371,43 +398,21 @@ impl SearchSpec {
         measure: &(impl Fn(&Self, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync),
         bar: &ProgressBar,
     ) -> Result<Worst, ExperimentError> {
-        let try_one = |numbers: Numbers| {
-            let flood = self.flood(&numbers);
-            let value = measure(self, &flood)?;
-            bar.inc(1);
-            if let Some(value) = value.filter(|value| !value.is_finite()) {
-                let what = format!("the value under {flood} is {value}, and not finite");
-                return Err(self.wrong(&what));
-            }
-            Ok((value.unwrap_or(f64::NEG_INFINITY), numbers))
-        };
-        let try_all = |all: Vec<Numbers>| -> Result<Vec<(f64, Numbers)>, ExperimentError> {
-            all.into_par_iter().map(try_one).collect()
-        };
         let drawn = self.drawn();
-        let mut climbers = try_all((0..drawn).map(|number| self.begin(number, drawn)).collect())?;
-        climbers.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        climbers = apart(climbers);
-        let mut number = drawn;
-        while number < self.runs {
-            let variations: Vec<Numbers> = climbers
-                .iter()
-                .flat_map(|climber| std::iter::repeat_n(climber, TRIES))
-                .zip(number..self.runs)
-                .map(|((_, numbers), number)| self.vary(numbers, &mut self.random(number)))
-                .collect();
-            number += variations.len() as u64;
-            for (index, tried) in try_all(variations)?.into_iter().enumerate() {
-                if let Some(climber) = climbers.get_mut(index / TRIES) {
-                    if tried.0 >= climber.0 {
-                        *climber = tried;
-                    }
-                }
-            }
-        }
-        climbers
-            .into_iter()
-            .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        let floods = Floods {
+            spec: self,
+            drawn,
+            measure,
+            bar,
+        };
+        let climb = Climb {
+            runs: self.runs,
+            drawn,
+            tries: TRIES,
+            rounds_alone: None,
+        };
+        climb
+            .worst(&floods, |_| ())?
             .map(|(value, numbers)| Worst {
                 value,
                 flood: self.flood(&numbers),

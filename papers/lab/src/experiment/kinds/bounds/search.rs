@@ -7,13 +7,13 @@
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
-use rayon::prelude::*;
 
 use super::attack::{Attack, Field};
 use super::case::begin;
 use super::observe::{Response, ResponseWatch, longest_run, worst};
 use crate::experiment::batch::run_one;
 use crate::experiment::bench::edges;
+use crate::experiment::climb::{Climb, Hill};
 use crate::experiment::error::ExperimentError;
 use weir_emulate::line::Line;
 use weir_emulate::run::RunSpec;
@@ -50,8 +50,6 @@ pub(super) struct Finding {
     pub longest: [u64; 2],
 }
 
-/// The number of attacks that are varied in parallel.
-const CLIMBERS: usize = 8;
 /// The number of variations of each attack in a round.
 const TRIES: usize = 4;
 /// The number of rounds after which the worst of these attacks is replaced by the best.
@@ -61,10 +59,6 @@ const PATTERNS: u64 = 3;
 
 fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [a[0].max(b[0]), a[1].max(b[1])]
-}
-
-fn longest_of(all: &[Finding]) -> [u64; 2] {
-    all.iter().map(|found| found.longest).fold([0; 2], longer)
 }
 
 impl Arena<'_> {
@@ -88,76 +82,67 @@ impl Arena<'_> {
         })
     }
 
-    fn try_all(
-        &self,
-        attacks: Vec<Attack>,
-        bar: &ProgressBar,
-    ) -> Result<Vec<Finding>, ExperimentError> {
-        attacks
-            .into_par_iter()
-            .map(|attack| {
-                let found = self.fight(attack)?;
-                bar.inc(1);
-                Ok(found)
-            })
-            .collect()
-    }
-
     /// Finds the worst attack that `effort` allows; tries at least one.
     pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Finding, ExperimentError> {
-        let random = |number: u64| {
-            let mut random = ChaCha12Rng::seed_from_u64(effort.seed);
-            random.set_stream(number);
-            random
+        let climb = Climb {
+            runs: effort.runs,
+            drawn: (effort.runs / PATTERNS).max(1),
+            tries: TRIES,
+            rounds_alone: Some(ROUNDS_ALONE),
         };
-        let patterns = (effort.runs / PATTERNS).max(1);
-        let first = (0..patterns)
-            .map(|number| Attack::new(&self.field, &mut random(number)))
-            .collect();
-        let mut climbers = self.try_all(first, bar)?;
-        let mut longest = longest_of(&climbers);
-        climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.cycles));
-        climbers.truncate(CLIMBERS);
-
-        let mut number = patterns;
-        let mut round = 0;
-        while number < effort.runs {
-            let variations: Vec<Attack> = climbers
-                .iter()
-                .flat_map(|found| std::iter::repeat_n(found, TRIES))
-                .zip(number..effort.runs)
-                .map(|(found, number)| {
-                    found
-                        .attack
-                        .varied(&found.worst.aim, &self.field, &mut random(number))
-                })
-                .collect();
-            number += variations.len() as u64;
-            let tried = self.try_all(variations, bar)?;
-            longest = longer(longest, longest_of(&tried));
-            for (index, found) in tried.into_iter().enumerate() {
-                // An equally bad attack is accepted, too, so that the search can cross plateaus.
-                if let Some(climber) = climbers.get_mut(index / TRIES) {
-                    if found.worst.cycles >= climber.worst.cycles {
-                        *climber = found;
-                    }
-                }
-            }
-            round += 1;
-            if round % ROUNDS_ALONE == 0 {
-                climbers.sort_by_key(|found| std::cmp::Reverse(found.worst.cycles));
-                let best = climbers.first().cloned();
-                if let (Some(best), Some(least)) = (best, climbers.last_mut()) {
-                    *least = best;
-                }
-            }
-        }
-        climbers
-            .into_iter()
-            .max_by_key(|found| found.worst.cycles)
+        let attacks = Attacks {
+            arena: self,
+            seed: effort.seed,
+            bar,
+        };
+        let mut longest = [0; 2];
+        let worst = climb.worst(&attacks, |found| longest = longer(longest, found.longest))?;
+        worst
             .map(|found| Finding { longest, ..found })
             .ok_or_else(|| {
                 ExperimentError::Evaluation(format!("`{}`: nothing was tried", self.name))
             })
+    }
+}
+
+/// The attacks on an arena as what a search varies.
+struct Attacks<'a> {
+    arena: &'a Arena<'a>,
+    seed: u64,
+    bar: &'a ProgressBar,
+}
+
+impl Attacks<'_> {
+    fn random(&self, number: u64) -> ChaCha12Rng {
+        let mut random = ChaCha12Rng::seed_from_u64(self.seed);
+        random.set_stream(number);
+        random
+    }
+}
+
+impl Hill for Attacks<'_> {
+    type Candidate = Attack;
+    type Trial = Finding;
+
+    fn draw(&self, number: u64) -> Attack {
+        Attack::new(&self.arena.field, &mut self.random(number))
+    }
+
+    fn vary(&self, found: &Finding, number: u64) -> Attack {
+        let aim = &found.worst.aim;
+        found
+            .attack
+            .varied(aim, &self.arena.field, &mut self.random(number))
+    }
+
+    fn attempt(&self, attack: Attack) -> Result<Finding, ExperimentError> {
+        let found = self.arena.fight(attack)?;
+        self.bar.inc(1);
+        Ok(found)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 cycles")]
+    fn value(found: &Finding) -> f64 {
+        found.worst.cycles as f64
     }
 }
