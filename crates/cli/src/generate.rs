@@ -12,7 +12,7 @@ use serde::Serialize;
 use weir_generate::{ChipPlan, MARKER, PlannedSource, RtosPlan, chip, chips, header, receivers};
 use weir_model::System;
 use weir_report::terminal::{Outcome, is_coloured, print, print_answer, wrapped};
-use weir_report::{Align, Emphasis, FileMark, Grid, Outputs, rate, time, write_all};
+use weir_report::{Align, Emphasis, Grid, Outputs, rate, time, write_all};
 
 use crate::compiler;
 
@@ -159,7 +159,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
         written.extend(receivers.iter().map(|text| (beside.as_path(), text)));
         let mut places = Vec::new();
         for (path, text) in written {
-            let place = outputs.file(path, FileMark::FirstLine(MARKER))?;
+            let place = outputs.file(path, Some(MARKER))?;
             places.push((place, text.as_bytes()));
         }
         write_all(places).into_diagnostic()?;

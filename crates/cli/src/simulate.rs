@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use miette::IntoDiagnostic;
 use weir_report::terminal::{Outcome, print_answer};
-use weir_report::{FileMark, Outputs, Place, WriteError};
+use weir_report::{Outputs, PICTURE_MARK, Place, WriteError};
 use weir_sim::trace;
 
 use self::answer::{Answer, RunAnswer, Runs};
@@ -99,8 +99,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let file = place.transpose()?.map(Place::create);
         file.transpose().into_diagnostic()
     };
-    let timeline = create(&arguments.trace, FileMark::Start(trace::WRITTEN_BY))?;
-    let picture = create(&arguments.plot, FileMark::PICTURE)?;
+    let timeline = create(&arguments.trace, Some(trace::WRITTEN_BY))?;
+    let picture = create(&arguments.plot, Some(PICTURE_MARK))?;
 
     let parts = runs::parts(&system, &options);
     let made = runs::FinishedRuns::new(&system, &options, arguments.without, &parts, timeline)?;

@@ -13,7 +13,7 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr};
 use rayon::prelude::*;
 use weir_report::terminal::{Outcome, print, wrapped};
-use weir_report::{FileMark, Outputs, count, plural};
+use weir_report::{Outputs, count, plural};
 
 use self::grid::{Grid, Vary};
 use self::partial::{IDENTITY, Partial};
@@ -139,9 +139,10 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     outputs.reads(&arguments.system);
     let files = grid.files(&system, &(begin..end))?;
     files.iter().for_each(|file| outputs.reads(file));
-    let is_table = |start: &[u8]| row::is_table(start, &grid, (begin, end), header.is_empty());
-    let mark = FileMark::Told(&is_table);
-    let (mut partial, lines) = Partial::open(&mut outputs, &arguments.out, mark, &identity)?;
+    // A later part has no names of columns.
+    let mark = (!header.is_empty()).then(row::mark);
+    let (mut partial, lines) =
+        Partial::open(&mut outputs, &arguments.out, mark.as_deref(), &identity)?;
     if lines == 0 {
         partial.add(&header)?;
     }

@@ -14,7 +14,7 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
 use weir_model::{Duration, Rate, parse_to_be_limited, read_text};
 use weir_report::terminal::{Outcome, is_coloured, print_answer};
-use weir_report::{FileMark, Outputs, Place, seal, write_all};
+use weir_report::{Outputs, PICTURE_MARK, Place, write_all};
 use weir_tune::{Aim, Options, Session, TunedSource};
 
 use crate::output::Patience;
@@ -148,8 +148,8 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let place = path.as_deref().map(|path| outputs.file(path, mark));
         Ok(place.transpose()?)
     };
-    let copy = place(&arguments.output, FileMark::Sealed)?;
-    let picture = place(&arguments.plot, FileMark::PICTURE)?;
+    let copy = place(&arguments.output, None)?;
+    let picture = place(&arguments.plot, Some(PICTURE_MARK))?;
     let patience = Patience::with_lines(PARTS, !arguments.json);
     patience.begins("limits and shared timers");
     let so_far = AtomicUsize::new(0);
@@ -181,7 +181,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         replace(&arguments.system, &text, &tuned.text)?;
         Some(arguments.system.as_path())
     } else if let Some(place) = copy {
-        write_all([(place, seal("tune", &tuned.text).as_bytes())]).into_diagnostic()?;
+        write_all([(place, tuned.text.as_bytes())]).into_diagnostic()?;
         arguments.output.as_deref()
     } else {
         None

@@ -130,7 +130,7 @@ fn a_file_that_was_not_generated_is_only_replaced_by_force() {
     let refused = generate(folder.path(), &example("shared-timer"), &FOR_THE_CHIP);
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.err.contains("Weir did not write it") && refused.err.contains("--force"),
+        refused.err.contains("it is there already") && refused.err.contains("--force"),
         "{}",
         refused.err
     );

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use serde::{Deserialize, Serialize};
 use weir_report::terminal::printable;
-use weir_report::{FileMark, OutputError, Outputs, WriteError, checksum, write_all};
+use weir_report::{OutputError, Outputs, RESULTS_MARK, WriteError, checksum, write_all};
 
 /// The unit as it is for the prefix /usr/local.
 pub const UNIT: &str = include_str!("../systemd/weir-linux@.service");
@@ -237,10 +237,13 @@ impl InstallPaths {
         });
         "weir".clone_into(&mut installation.written_by);
         env!("CARGO_PKG_VERSION").clone_into(&mut installation.version);
-        let mut places = vec![outputs.file(&self.staged(&list), FileMark::RESULTS)?];
+        let mut places = vec![outputs.file(&self.staged(&list), Some(RESULTS_MARK))?];
         for file in files {
-            let known = installation.files.get(&file.path).map(String::as_str);
-            let place = outputs.file(&self.staged(&file.path), FileMark::Sum(known))?;
+            let known = installation.files.get(&file.path);
+            let place = outputs.file_if(&self.staged(&file.path), |path| {
+                let found = std::fs::read(path)?;
+                Ok(known.is_some_and(|sum| *sum == checksum(&found)))
+            })?;
             places.push(if file.path == self.program() {
                 place.for_program()
             } else {

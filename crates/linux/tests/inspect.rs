@@ -20,15 +20,16 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let port = socket.local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
     let draft = folder.path().join("node.toml");
-    let inspect = || {
+    let inspect = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir-linux"));
         command
             .args(["inspect", "-o"])
             .arg(&draft)
+            .args(more)
             .output()
             .unwrap()
     };
-    let output = inspect();
+    let output = inspect(&[]);
     assert!(output.status.success(), "{output:?}");
     let system = weir_model::load(&draft).unwrap();
     let interfaces = weir_linux::machine::interfaces().unwrap();
@@ -59,12 +60,10 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let keys = mine["keys"].as_array().unwrap();
     assert!(keys.iter().any(|key| key["port"] == port), "{mine}");
     assert_eq!(told["interfaces"].as_array().unwrap().len(), up);
-    // A draft that nobody has edited is written anew.
-    assert!(inspect().status.success());
-    let text = std::fs::read_to_string(&draft).unwrap();
-    std::fs::write(&draft, text + "# of great value\n").unwrap();
-    let again = inspect();
+    // People edit a draft: it is replaced only by force.
+    let again = inspect(&[]);
     assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(inspect(&["--force"]).status.success());
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn what_the_user_has_edited_stays_and_is_named() {
     let edited = fs::read_to_string(&file).unwrap() + "# of great value\n";
     fs::write(&file, &edited).unwrap();
     let text = said(&weir("install", &prefix, &["--config", SYSTEM]), 2);
-    assert!(text.contains("it was edited since"), "{text}");
+    assert!(text.contains("it is there already"), "{text}");
     // Installed from where it is, it is left as it is.
     let own = ["--config", file.to_str().unwrap()];
     said(&weir("install", &prefix, &own), 0);

@@ -23,7 +23,7 @@ pub use claim::{Claim, ClaimVerdict, Goal};
 pub use files::{Place, UnfinishedFile, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
 pub use number::{count, percent, plural, rate, short, significant, time};
-pub use output::{FileMark, OutputError, Outputs, checksum, marked, seal};
+pub use output::{OutputError, Outputs, PICTURE_MARK, RESULTS_MARK, checksum, marked};
 pub use plot::{Colour, Curve, CurveKind, FONT, Panel, Plot, PlotError, Scale, Stroke, TEXT};
 pub use ranges::{RangeRow, Ranges, Span};
 pub use report::{Report, Series};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one rule for the files that a command writes. They are never among those that it reads. A
-//! file that exists is replaced only if Weir wrote it, as a mark in it says, or if the user says
-//! `--force`. A missing folder is not made unless the folder itself is what the user asked for.
+//! file that exists is replaced only if a mark at its begin says that Weir wrote it, or if the user
+//! says `--force`. A missing folder is not made unless the folder itself is what the user asked for.
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,79 +13,22 @@ use crate::files::{Place, WriteError};
 use crate::terminal::printable;
 
 /// The mark in the first line of every picture.
-const PICTURE: &str = "<!-- Drawn by weir -->";
+pub const PICTURE_MARK: &str = "<!-- Drawn by weir -->";
 /// The mark at the begin of the results of an experiment.
-const RESULTS: &str = "\"written_by\": \"weir\"";
-/// The begin of a sealed text, whose first line ends with the sum over what follows it.
-const SEAL: &str = "# Written by weir ";
-/// The bytes of a file in which a mark is looked for.
-const BEGIN: u64 = 64 * 1024;
-/// The bytes within which a mark stands that is not in the first line.
-const START: usize = 256;
+pub const RESULTS_MARK: &str = "\"written_by\": \"weir\"";
+/// The bytes at the begin of a file within which its mark stands.
+const BEGIN: u64 = 1024;
 
-/// How Weir knows a file that it has written.
-#[derive(Clone, Copy)]
-pub enum FileMark<'a> {
-    /// The first line has this text.
-    FirstLine(&'a str),
-    /// The first 256 bytes have this text.
-    Start(&'a str),
-    /// It is as [`seal`] made it: for a file that people are to edit, and which is theirs then.
-    Sealed,
-    /// The [`checksum`] of all of it is this one; none: no file is ours.
-    Sum(Option<&'a str>),
-    /// This function, which is given the file's first 64 KiB, says so.
-    Told(&'a dyn Fn(&[u8]) -> bool),
-}
-
-impl FileMark<'static> {
-    /// Of every picture.
-    pub const PICTURE: Self = Self::FirstLine(PICTURE);
-    /// Of the results of an experiment.
-    pub const RESULTS: Self = Self::Start(RESULTS);
-}
-
-impl FileMark<'_> {
-    fn is_in(self, file: &Path) -> io::Result<bool> {
-        let mut start = Vec::new();
-        let mut file = File::open(file)?;
-        if let Self::Sealed | Self::Sum(_) = self {
-            file.read_to_end(&mut start)?;
-        }
-        file.take(BEGIN).read_to_end(&mut start)?;
-        let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
-        Ok(match self {
-            Self::FirstLine(text) => has(first_line(&start), text),
-            Self::Start(text) => has(&start[..start.len().min(START)], text),
-            Self::Told(is) => is(&start),
-            Self::Sealed => is_sealed(&start),
-            Self::Sum(sum) => sum == Some(checksum(&start).as_str()),
-        })
-    }
-}
-
-fn first_line(bytes: &[u8]) -> &[u8] {
-    bytes.split(|byte| *byte == b'\n').next().unwrap_or(&[])
+fn has_mark(file: &Path, mark: &str) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    File::open(file)?.take(BEGIN).read_to_end(&mut begin)?;
+    Ok(String::from_utf8_lossy(&begin).contains(mark))
 }
 
 /// Puts the mark of all pictures into the first line of `svg`.
 #[must_use]
 pub fn marked(svg: &str) -> String {
-    svg.replacen('\n', &format!("{PICTURE}\n"), 1)
-}
-
-/// Puts a line before `text`, a system file, that says who wrote it and keeps a sum over the rest.
-/// An earlier such line is replaced.
-#[must_use]
-pub fn seal(by: &str, text: &str) -> String {
-    let text = match text.split_once('\n') {
-        Some((first, rest)) if first.starts_with(SEAL) => rest,
-        _ => text,
-    };
-    format!(
-        "{SEAL}{by}, which replaces it until it is edited: {}\n{text}",
-        checksum(text.as_bytes())
-    )
+    svg.replacen('\n', &format!("{PICTURE_MARK}\n"), 1)
 }
 
 /// By what a file is known again: the first eight bytes of the SHA-256 of `content`, in hexadecimal
@@ -98,13 +41,6 @@ pub fn checksum(content: &[u8]) -> String {
         .take(8)
         .fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
     format!("{number:016x}")
-}
-
-fn is_sealed(file: &[u8]) -> bool {
-    let line = first_line(file);
-    let rest = file.get(line.len() + 1..).unwrap_or(&[]);
-    let line = String::from_utf8_lossy(line);
-    line.starts_with(SEAL) && line.ends_with(&checksum(rest))
 }
 
 /// Why a file is not written. Then nothing has changed.
@@ -129,14 +65,12 @@ pub enum OutputError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not one of Weir's.
-    #[error("cannot write {}: it is there already, and Weir did not write it{}", printable(path), since(*edited))]
-    #[diagnostic(help("name another file, or say --force to replace this one"))]
+    /// The file is not one of Weir's, or somebody may have edited it.
+    #[error("cannot write {}: it is there already", printable(path))]
+    #[diagnostic(help("name another file, or say --force to replace it"))]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// Whether Weir may have written it before somebody edited it.
-        edited: bool,
     },
     /// The path leads to a folder.
     #[error("cannot write {}: it names a folder", printable(path))]
@@ -191,14 +125,6 @@ fn reads(path: &Path, input: &Path) -> String {
         "the same command reads it".to_owned()
     } else {
         format!("the same command reads it as {}", printable(input))
-    }
-}
-
-fn since(edited: bool) -> &'static str {
-    if edited {
-        ", or it was edited since"
-    } else {
-        ""
     }
 }
 
@@ -262,12 +188,27 @@ impl Outputs {
         }
     }
 
-    /// The file `path`, which Weir knows by its `mark` if it is there already. A link is followed.
-    /// A device or a pipe is written as it is.
+    /// The file `path`, which is replaced if `mark` stands at its begin. Without a mark, a file that
+    /// is there is replaced by force only: one that people edit, or one that can have no mark. A
+    /// link is followed. A device or a pipe is written as it is.
     ///
     /// # Errors
     /// [`OutputError`], as the rule says.
-    pub fn file(&mut self, path: &Path, mark: FileMark<'_>) -> Result<Place, OutputError> {
+    pub fn file(&mut self, path: &Path, mark: Option<&str>) -> Result<Place, OutputError> {
+        self.file_if(path, |file| {
+            mark.map_or(Ok(false), |mark| has_mark(file, mark))
+        })
+    }
+
+    /// As [`Self::file`], for a file of which `is_ours` says whether it is replaced.
+    ///
+    /// # Errors
+    /// [`OutputError`], as the rule says.
+    pub fn file_if(
+        &mut self,
+        path: &Path,
+        is_ours: impl FnOnce(&Path) -> io::Result<bool>,
+    ) -> Result<Place, OutputError> {
         let failed = |cause| WriteError {
             path: path.to_owned(),
             cause,
@@ -289,10 +230,9 @@ impl Outputs {
             Err(cause) => self.may_be_made(path, cause)?,
         }
         self.is_free(path)?;
-        if path.exists() && !self.force && !mark.is_in(path).map_err(failed)? {
+        if path.exists() && !self.force && !is_ours(path).map_err(failed)? {
             return Err(OutputError::NotOurs {
                 path: path.to_owned(),
-                edited: matches!(mark, FileMark::Sealed | FileMark::Sum(Some(_))),
             });
         }
         self.claim(path, false);
@@ -404,7 +344,7 @@ mod tests {
     #[test]
     fn an_input_is_not_written_under_any_name() {
         let root = tempfile::tempdir().unwrap();
-        let input = written(root.path(), "in", PICTURE);
+        let input = written(root.path(), "in", PICTURE_MARK);
         std::fs::create_dir(root.path().join("a")).unwrap();
         let mut names = vec![
             input.clone(),
@@ -420,7 +360,7 @@ mod tests {
         for name in names {
             let mut outputs = Outputs::new(true);
             outputs.reads(&input);
-            let error = outputs.file(&name, FileMark::PICTURE).unwrap_err();
+            let error = outputs.file(&name, Some(PICTURE_MARK)).unwrap_err();
             assert!(matches!(error, OutputError::Input { .. }), "{error}");
         }
     }
@@ -429,10 +369,10 @@ mod tests {
     #[test]
     fn a_link_is_followed_and_the_file_is_told_as_it_was_named() {
         let root = tempfile::tempdir().unwrap();
-        let file = written(root.path(), "file", PICTURE);
+        let file = written(root.path(), "file", PICTURE_MARK);
         let link = root.path().join("link");
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let place = Outputs::new(false).file(&link, FileMark::PICTURE).unwrap();
+        let place = Outputs::new(false).file(&link, Some(PICTURE_MARK)).unwrap();
         assert_eq!(
             write_all([(place, b"new".as_slice())]).unwrap(),
             [root.path().join("link")]
@@ -445,9 +385,9 @@ mod tests {
     fn what_can_be_no_file_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let path = format!("{}/new/", root.path().display());
-        let error = Outputs::new(true).file(Path::new(&path), FileMark::PICTURE);
+        let error = Outputs::new(true).file(Path::new(&path), Some(PICTURE_MARK));
         assert!(matches!(error, Err(OutputError::Folder { .. })));
-        let error = Outputs::new(true).file(Path::new("-"), FileMark::PICTURE);
+        let error = Outputs::new(true).file(Path::new("-"), Some(PICTURE_MARK));
         assert!(matches!(error, Err(OutputError::Dash)));
     }
 
@@ -456,40 +396,30 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut outputs = Outputs::new(true);
         outputs
-            .file(&root.path().join("a"), FileMark::PICTURE)
+            .file(&root.path().join("a"), Some(PICTURE_MARK))
             .unwrap();
         let again = root.path().join("./a");
-        let error = outputs.file(&again, FileMark::RESULTS).unwrap_err();
+        let error = outputs.file(&again, Some(RESULTS_MARK)).unwrap_err();
         assert!(matches!(error, OutputError::Twice { .. }), "{error}");
         outputs
-            .file(&root.path().join("b"), FileMark::RESULTS)
+            .file(&root.path().join("b"), Some(RESULTS_MARK))
             .unwrap();
     }
 
     #[test]
     fn a_file_is_ours_by_its_mark() {
         let root = tempfile::tempdir().unwrap();
-        let sealed = seal("tune", "name = 1\n");
-        assert_eq!(seal("tune", &sealed), sealed);
-        let edited = sealed.replace("= 1", "= 2");
         let svg = marked("<svg>\n</svg>\n");
-        let quoted = format!("notes\n{svg}{sealed}");
-        let is_csv = |start: &[u8]| start.starts_with(b"a,b");
+        let behind = format!("{}{svg}", " ".repeat(1024));
+        let results = "{\n  \"written_by\": \"weir\"";
         for (text, mark, ours) in [
-            (svg.as_str(), FileMark::PICTURE, true),
-            (&quoted, FileMark::PICTURE, false),
-            ("", FileMark::PICTURE, false),
-            ("{\n  \"written_by\": \"weir\"", FileMark::RESULTS, true),
-            ("{}", FileMark::RESULTS, false),
-            (&sealed, FileMark::Sealed, true),
-            (&edited, FileMark::Sealed, false),
-            (&quoted, FileMark::Sealed, false),
-            ("", FileMark::Sealed, false),
-            ("text", FileMark::Sum(Some(&checksum(b"text"))), true),
-            ("texts", FileMark::Sum(Some(&checksum(b"text"))), false),
-            ("", FileMark::Sum(None), false),
-            ("a,b\n1,2\n", FileMark::Told(&is_csv), true),
-            ("b,a\n1,2\n", FileMark::Told(&is_csv), false),
+            (svg.as_str(), Some(PICTURE_MARK), true),
+            (&svg, Some(RESULTS_MARK), false),
+            (&svg, None, false),
+            (&behind, Some(PICTURE_MARK), false),
+            ("", Some(PICTURE_MARK), false),
+            ("", None, false),
+            (results, Some(RESULTS_MARK), true),
         ] {
             let path = written(root.path(), "file", text);
             assert_eq!(
@@ -507,14 +437,14 @@ mod tests {
         let (folder, deep) = (root.path().join("new"), root.path().join("no/new"));
         let mut outputs = Outputs::new(false);
         let file = folder.join("file");
-        let error = outputs.file(&file, FileMark::PICTURE).unwrap_err();
+        let error = outputs.file(&file, Some(PICTURE_MARK)).unwrap_err();
         assert!(
             matches!(error, OutputError::MissingFolder { .. }),
             "{error}"
         );
         assert!(outputs.folder(&deep).is_err());
         outputs.folder(&folder).unwrap();
-        let place = outputs.file(&file, FileMark::PICTURE).unwrap();
+        let place = outputs.file(&file, Some(PICTURE_MARK)).unwrap();
         assert!(!folder.exists());
         write_all([(place, b"x".as_slice())]).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), b"x");
@@ -525,20 +455,20 @@ mod tests {
     #[test]
     fn a_link_stays_one_if_it_leads_to_a_file() {
         let root = tempfile::tempdir().unwrap();
-        let target = written(root.path(), "target", PICTURE);
+        let target = written(root.path(), "target", PICTURE_MARK);
         let link = |name: &str, to: &Path| {
             let link = root.path().join(name);
             std::os::unix::fs::symlink(to, &link).unwrap();
             link
         };
         let good = link("good", &target);
-        let place = Outputs::new(false).file(&good, FileMark::PICTURE).unwrap();
+        let place = Outputs::new(false).file(&good, Some(PICTURE_MARK)).unwrap();
         write_all([(place, b"new".as_slice())]).unwrap();
         assert!(good.is_symlink());
         assert_eq!(std::fs::read(&target).unwrap(), b"new");
         let dangling = link("dangling", &root.path().join("nothing"));
         let error = Outputs::new(true)
-            .file(&dangling, FileMark::PICTURE)
+            .file(&dangling, Some(PICTURE_MARK))
             .unwrap_err();
         assert!(matches!(error, OutputError::Dangling { .. }), "{error}");
     }
@@ -553,7 +483,7 @@ mod tests {
             &root.path().join(".."),
         ] {
             let error = Outputs::new(true)
-                .file(path, FileMark::PICTURE)
+                .file(path, Some(PICTURE_MARK))
                 .unwrap_err();
             assert!(error.to_string().starts_with("cannot write"), "{error}");
         }

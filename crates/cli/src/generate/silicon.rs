@@ -7,7 +7,7 @@ use serde::Serialize;
 use weir_generate::{MARKER, SiliconPlan, silicon_header, silicon_module};
 use weir_model::System;
 use weir_report::terminal::{is_coloured, print_answer, wrapped};
-use weir_report::{Align, Emphasis, FileMark, Grid, rate, write_all};
+use weir_report::{Align, Emphasis, Grid, rate, write_all};
 
 use super::{Args, DIGITS, as_f64, outputs};
 
@@ -47,10 +47,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
     let texts = [silicon_module(&plan, &name), silicon_header(&plan, &name)];
     let mut written = Vec::new();
     for (path, text) in files.iter().zip(&texts) {
-        written.push((
-            outputs.file(path, FileMark::FirstLine(MARKER))?,
-            text.as_bytes(),
-        ));
+        written.push((outputs.file(path, Some(MARKER))?, text.as_bytes()));
     }
     write_all(written).into_diagnostic()?;
     let json = Json {

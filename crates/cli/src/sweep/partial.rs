@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, miette};
-use weir_report::{FileMark, Outputs, Place, WriteError, write_all};
+use weir_report::{Outputs, Place, WriteError, write_all};
 
 /// Longest time between two flushes to the disk, apart from the run that is under way.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ impl Partial {
     pub fn open(
         outputs: &mut Outputs,
         target: &Path,
-        mark: FileMark<'_>,
+        mark: Option<&str>,
         of: &str,
     ) -> miette::Result<(Self, u64)> {
         let target = outputs.file(target, mark)?;
@@ -78,8 +78,8 @@ impl Partial {
             cut(&path).map_err(fail(&path))?
         } else {
             // Nobody has this table, and the file of another sweep beside it is of no use.
-            let place = outputs.file(&identity, FileMark::FirstLine(IDENTITY))?;
-            outputs.file(&path, FileMark::Told(&|_| false))?;
+            let place = outputs.file(&identity, Some(IDENTITY))?;
+            outputs.file(&path, None)?;
             write_all([(place, of.as_bytes())]).into_diagnostic()?;
             0
         };
@@ -146,7 +146,7 @@ fn cut(path: &Path) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use weir_report::{FileMark, Outputs};
+    use weir_report::Outputs;
 
     use super::{IDENTITY, Partial};
 
@@ -156,8 +156,7 @@ mod tests {
         let target = folder.path().join("results.csv");
         let open = |of: &str| {
             let mut outputs = Outputs::new(false);
-            let mark = FileMark::Told(&|_| true);
-            Partial::open(&mut outputs, &target, mark, &format!("{IDENTITY}{of}"))
+            Partial::open(&mut outputs, &target, Some(""), &format!("{IDENTITY}{of}"))
         };
         let (mut partial, lines) = open("this").unwrap();
         assert_eq!(lines, 0);

@@ -72,24 +72,9 @@ pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     names
 }
 
-/// Whether a file that begins with `start` is a table of a sweep. One that `is_part` has no names
-/// of columns: it is known by the values of its first row, which is `begin`.
-pub(super) fn is_table(start: &[u8], grid: &Grid, (begin, end): (u64, u64), is_part: bool) -> bool {
-    let mut reader = csv::ReaderBuilder::new();
-    let mut records = reader.has_headers(false).flexible(true).from_reader(start);
-    let Some(Ok(first)) = records.records().next() else {
-        return start.is_empty() && is_part && begin == end;
-    };
-    let cells: Vec<&str> = first.iter().collect();
-    let named = cells.windows(OF_RUN.len()).any(|names| names == OF_RUN);
-    let is_count = |cell: &&str| cell.is_empty() || cell.parse::<u64>().is_ok();
-    let counts = cells.get(grid.vary.len() + 1..grid.vary.len() + OF_RUN.len());
-    let continues = begin < end
-        && grid
-            .values(begin)
-            .eq(cells.iter().copied().take(grid.vary.len()))
-        && counts.is_some_and(|cells| cells.iter().all(is_count));
-    named || is_part && continues
+/// The names of columns that every table has.
+pub(super) fn mark() -> String {
+    OF_RUN.join(",")
 }
 
 /// Runs a combination and returns its row. If it is no system, the column `error` has the reason,

@@ -6,7 +6,7 @@ use clap::ValueHint;
 use miette::IntoDiagnostic as _;
 use serde_json::json;
 use weir_report::terminal::{Outcome, print, print_json};
-use weir_report::{FileMark, Outputs, seal, write_all};
+use weir_report::{Outputs, write_all};
 
 use super::able_to_see;
 use crate::draft::{DraftInterface, draft};
@@ -24,7 +24,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Replace a file that Weir did not write, or that was edited since
+    /// Replace the file if it is there
     #[arg(long)]
     force: bool,
 
@@ -49,7 +49,7 @@ draft are guesses.";
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let place = arguments.output.as_deref().map(|path| {
         let mut outputs = Outputs::new(arguments.force);
-        outputs.file(path, FileMark::Sealed)
+        outputs.file(path, None)
     });
     let place = place.transpose()?;
     able_to_see(
@@ -68,7 +68,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = host.trim();
     let draft = draft(system, &found, &receivers);
     if let Some(place) = place {
-        write_all([(place, seal("linux inspect", &draft).as_bytes())]).into_diagnostic()?;
+        write_all([(place, draft.as_bytes())]).into_diagnostic()?;
     }
     if arguments.json {
         print_json(&json!({

@@ -6,7 +6,8 @@ use clap::ValueHint;
 use miette::{IntoDiagnostic, miette};
 use weir_report::terminal::{Outcome, is_coloured, print, print_json};
 use weir_report::{
-    Align, ClaimVerdict, Emphasis, FileMark, Grid, Outputs, Place, claims_table, write_all,
+    Align, ClaimVerdict, Emphasis, Grid, Outputs, PICTURE_MARK, Place, RESULTS_MARK, claims_table,
+    write_all,
 };
 
 use crate::experiment::{
@@ -168,12 +169,12 @@ fn places(
     let mut place =
         |ending: &str, mark| outputs.file(&folder.join(format!("{name}{ending}")), mark);
     let usual = [
-        place(".json", FileMark::RESULTS)?,
-        place(".svg", FileMark::PICTURE)?,
+        place(".json", Some(RESULTS_MARK))?,
+        place(".svg", Some(PICTURE_MARK))?,
     ];
     let further = extras
         .iter()
-        .map(|extra| place(&format!("-{}", extra.ending), extra.mark));
+        .map(|extra| place(&format!("-{}", extra.ending), Some(extra.mark)));
     Ok((usual, further.collect::<Result<_, _>>()?))
 }
 

@@ -2,7 +2,7 @@
 //! The results of an experiment.
 use std::collections::BTreeMap;
 
-use weir_report::{FileMark, Plot, PlotError, Report, Series, Strips};
+use weir_report::{Plot, PlotError, Report, Series, Strips};
 
 /// The results of an experiment, and the files to be written.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct ExtraName {
     /// What follows the experiment's name and a dash.
     pub ending: String,
     /// How Weir knows a file that it has written.
-    pub mark: FileMark<'static>,
+    pub mark: &'static str,
 }
 
 /// A picture of the measurements.

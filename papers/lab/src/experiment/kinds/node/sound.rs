@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
-use weir_report::FileMark;
+use weir_report::PICTURE_MARK;
 
 use super::spec::Node;
 use super::tone::{RATE, Tone, heard, powers};
@@ -32,11 +32,11 @@ pub(super) fn names(node: &Node) -> Vec<ExtraName> {
     }
     let sounds = node.sounds.iter().map(|sound| ExtraName {
         ending: format!("{}.wav", sound.id),
-        mark: FileMark::Start(MARK),
+        mark: MARK,
     });
     let spectra = ExtraName {
         ending: "spectra.svg".to_owned(),
-        mark: FileMark::PICTURE,
+        mark: PICTURE_MARK,
     };
     sounds.chain(std::iter::once(spectra)).collect()
 }
