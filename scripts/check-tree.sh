@@ -69,9 +69,9 @@ sys.exit(bool(newer))' "$oldest"
 }
 judge "the packages above need a newer Rust than $oldest: cargo update --package NAME --precise an older VERSION" needs_no_newer_rust
 
-# The parts of `make test` and the demonstration ask for the same features of each package
-# (crates/features), so that it is built once. Crossterm is left out: the union of its features
-# would bring the demonstration six packages that it does not need.
+# The parts of `make test` and the demonstration ask for the same features of each package, named in
+# crates/report/Cargo.toml, so that it is built once. Crossterm is left out: the union of its
+# features would bring the demonstration six packages that it does not need.
 sharing_nothing() {
     local folder selection
     folder=$(mktemp -d)
@@ -95,7 +95,7 @@ END
     rm -r "$folder"
 }
 have_common_features() { ! sharing_nothing | grep . >&2; }
-judge 'the packages above are built once for each of these sets of features: name the union in crates/features' have_common_features
+judge 'the packages above are built once for each of these sets of features: name the union in crates/report/Cargo.toml' have_common_features
 
 # Newer compilers accept `if let … && …` in this edition, and only the oldest one that we promise
 # would reject it.

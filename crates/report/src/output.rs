@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The one rule for the files that a command writes. They are never among those that it reads. A
 //! file that exists is replaced only if a mark at its begin says that Weir wrote it, or if the user
-//! says `--force`. A missing folder is not made unless the folder itself is what the user asked for.
+//! says `--force`. A missing folder is not made unless the folder itself is what the user asked
+//! for.
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -188,9 +189,9 @@ impl Outputs {
         }
     }
 
-    /// The file `path`, which is replaced if `mark` stands at its begin. Without a mark, a file that
-    /// is there is replaced by force only: one that people edit, or one that can have no mark. A
-    /// link is followed. A device or a pipe is written as it is.
+    /// The file `path`, which is replaced if `mark` stands at its begin. Without a mark it is
+    /// replaced by force only: people edit it, or it can have none. A link is followed. A device or
+    /// a pipe is written as it is.
     ///
     /// # Errors
     /// [`OutputError`], as the rule says.

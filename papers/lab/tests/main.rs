@@ -4,6 +4,7 @@ mod common;
 
 mod area;
 mod bounds;
+mod limits;
 mod reproduce;
 mod search;
 mod simulation;

@@ -19,8 +19,8 @@ const CRITICAL: &str = "critical";
 /// The names of what comes of it.
 pub(super) const VALUES: [&str; 2] = ["guaranteed", "bound"];
 
-/// The bound in milliseconds and whether it is guaranteed, at a point; nothing for a variant without
-/// system.
+/// The bound in milliseconds, and whether it is guaranteed, at a point. A variant without a system
+/// has neither.
 ///
 /// # Errors
 /// The template or a formula is wrong, or the system file cannot be written.
