@@ -30,8 +30,9 @@ use self::peripherals::Peripherals;
 pub use self::pins::{Driver, Move};
 use crate::chip::Chip;
 use crate::elf::{DataSymbol, Image};
+use crate::error::RunError;
 use crate::line::{Line, Pin};
-use crate::run::{BoardEvent, EventKind, RunError};
+use crate::result::{BoardEvent, EventKind};
 
 /// A code address to watch.
 struct Mark {

@@ -15,9 +15,9 @@ use crate::board::EmulatedBoard;
 use crate::chip::ATMEGA128;
 use crate::elf::{self, Image};
 use crate::line::Line;
-use crate::mps2::Frames;
+use crate::run::Frames;
 use crate::run::{
-    FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Target, check, run, run_with,
+    FrontController, HardwareLimit, RunResult, RunSpec, Target, check, run, run_with,
 };
 
 mod table;
@@ -159,7 +159,9 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
         .flood
         .iter()
         .map(|text| {
-            LineStimulus::on(board, text, clock_hz).map_err(|error| miette!("--flood: {error}"))
+            board
+                .stimulus(text, clock_hz)
+                .map_err(|error| miette!("--flood: {error}"))
         })
         .collect::<miette::Result<_>>()?;
     let hardware_limits = arguments

@@ -6,12 +6,14 @@ use std::path::Path;
 use weir_boards::Board;
 
 use crate::atmega128::{Atmega128Board, Driver};
-use crate::board::{Abilities, Emulation};
 use crate::chip::{ATMEGA128, Chip};
 use crate::elf::{DataSymbol, Image};
+use crate::emulation::RunSpec;
+use crate::emulation::{Abilities, Emulation};
+use crate::error::RunError;
 use crate::firmware::Toolchain;
 use crate::line::Line;
-use crate::run::{LineUse, RunError, RunResult, RunSpec, VectorUse};
+use crate::result::{LineUse, RunResult, VectorUse};
 
 /// Cycles between two samples of the variables: a byte that grows at most once in five cycles
 /// cannot wrap in between.

@@ -2,26 +2,24 @@
 //! The board soc: a RISC-V with `weir_limit` in front of its interrupt controller. The program
 //! `weir-soc`, which `boards/soc/build.sh` makes, simulates it cycle by cycle.
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use weir_boards::Board;
 
-use crate::board::{Abilities, Emulation};
+use crate::emulation::{Abilities, Emulation, RunSpec};
+use crate::error::RunError;
 use crate::firmware::Toolchain;
-use crate::run::{RunError, RunResult, RunSpec};
+use crate::result::RunResult;
 
 mod answer;
+pub(crate) mod error;
+mod facts;
 mod moves;
 mod session;
 mod simulator;
 
+pub use error::SimulatorError;
+use facts::BOARD;
 use simulator::Simulator;
-pub use simulator::SimulatorError;
-
-/// The board, as `boards/soc/board.toml` describes it.
-pub(crate) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
-    Board::named("soc").unwrap_or_else(|| panic!("boards/soc is part of this program"))
-});
 
 /// The board soc, which a program of its own simulates.
 pub(crate) struct Soc;

@@ -5,10 +5,10 @@
 //! An arrival is an edge; the pattern `level` moves the pin itself. A random pattern gives its
 //! seed, so that the text alone repeats the run.
 use std::fmt;
+use std::net::Ipv4Addr;
 
 use weir_arrivals::{Arrivals, PatternError, What};
 
-use crate::board::EmulatedBoard;
 use crate::line::{Line, NameError};
 
 pub use weir_arrivals::Pattern as Stimulus;
@@ -44,25 +44,17 @@ pub enum StimulusError {
 }
 
 impl LineStimulus {
-    /// Calls [`Self::on`] for the ATmega128.
-    ///
-    /// # Errors
-    /// The same as those of [`Self::on`].
-    pub fn parse(text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
-        Self::on(EmulatedBoard::ATMEGA128, text, clock_hz)
-    }
-
-    /// Reads the text form of a flood of this board; `clock_hz` converts times into cycles. The
-    /// file of a trace is read here.
+    /// Reads the text form of a flood of a board with these lines; `clock_hz` converts times into
+    /// cycles. The file of a trace is read here.
     ///
     /// # Errors
     /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says
     /// what would be right.
-    pub fn on(board: EmulatedBoard, text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
+    pub fn on(lines: &[Line], text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         let (line, pattern) = text
             .split_once('=')
             .ok_or_else(|| StimulusError::NoLine(text.to_owned()))?;
-        let line = board.line(line)?;
+        let line = Line::among(lines, line)?;
         let stimulus = Stimulus::parse(pattern, clock_hz)?;
         arrivals(&stimulus, clock_hz)?;
         Ok(Self { line, stimulus })
@@ -72,6 +64,24 @@ impl LineStimulus {
 impl fmt::Display for LineStimulus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.line, self.stimulus)
+    }
+}
+
+/// The frames of a flood: ready-made echo requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frames {
+    /// Bytes of each, without the checksum: 60 to 1514.
+    pub bytes: usize,
+    /// The address that they are for.
+    pub to: Ipv4Addr,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self {
+            bytes: 60,
+            to: Ipv4Addr::new(10, 0, 0, 2),
+        }
     }
 }
 
@@ -98,7 +108,8 @@ pub fn level(what: What) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+
+    use crate::board::EmulatedBoard;
     use proptest::prelude::*;
 
     const CLOCK: u64 = 4_000_000;
@@ -114,9 +125,11 @@ mod tests {
             "INT0=bursts:16:gap=20us:period=25ms",
             "INT0=level:low=100us:high=1ms",
         ] {
-            let flood = LineStimulus::parse(text, CLOCK).unwrap();
+            let flood = EmulatedBoard::ATMEGA128.stimulus(text, CLOCK).unwrap();
             assert_eq!(
-                LineStimulus::parse(&flood.to_string(), CLOCK).unwrap(),
+                EmulatedBoard::ATMEGA128
+                    .stimulus(&flood.to_string(), CLOCK)
+                    .unwrap(),
                 flood,
                 "{text}"
             );
@@ -139,7 +152,10 @@ mod tests {
             ("INT0=pairs:10us:gap=10us", "do not fit"),
             ("INT0=trace:/nowhere/t.csv", "/nowhere/t.csv"),
         ] {
-            let message = LineStimulus::parse(text, CLOCK).unwrap_err().to_string();
+            let message = EmulatedBoard::ATMEGA128
+                .stimulus(text, CLOCK)
+                .unwrap_err()
+                .to_string();
             assert!(message.contains(says), "{text}: {message}");
         }
     }
@@ -147,7 +163,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_the_parser_panic(text in "INT[0-9]=(poisson|pairs|bursts|level)?:?[a-z0-9=:.]*") {
-            let _ = LineStimulus::parse(&text, CLOCK);
+            let _ = EmulatedBoard::ATMEGA128.stimulus(&text, CLOCK);
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The cycles of the instructions, against the ATmega128 data sheet's "Instruction Set Summary".
 
-use weir_emulate::run::{RunSpec, run};
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::run::run;
 
 /// Cycles between the two marks of each form, including the comparison before a branch (1) and the
 /// RET after a call (4).
@@ -42,7 +43,7 @@ const FORMS: &[(&str, u64)] = &[
 #[test]
 fn every_form_takes_the_data_sheets_cycles() {
     let (_folder, elf) = crate::common::build("instructions.S", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 1000);
     for (name, _) in FORMS {
         spec.marks
             .extend([format!("begin_{name}"), format!("end_{name}")]);

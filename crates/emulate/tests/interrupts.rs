@@ -2,6 +2,7 @@
 //! Interrupts, against the ATmega128 data sheet's "Reset and Interrupt Handling", "External
 //! Interrupts" and "Idle Mode".
 
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
 use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
 
@@ -17,7 +18,7 @@ fn edges(line: Line, times: &[u64]) -> LineStimulus {
 
 fn run_case(defines: &[&str], cycles: u64, prepare: impl FnOnce(&mut RunSpec)) -> RunResult {
     let (_folder, elf) = crate::common::build("interrupts.S", defines);
-    let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, cycles);
     spec.trace = true;
     prepare(&mut spec);
     run(&spec).unwrap()

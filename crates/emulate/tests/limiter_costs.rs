@@ -9,9 +9,10 @@ use crate::port::{CLOCK, Elf, Flavour, build};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::Toolchain;
 use weir_emulate::line::Line;
-use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, RunSpec, Stimulus, run};
+use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, Stimulus, run};
 
 /// The cycles of NODE_MARK in boards/atmega128/firmware/node.h.
 const BODY: u64 = 102;
@@ -183,7 +184,7 @@ impl Limiter {
 
     /// The longest interrupt of each kind, without the handler's body.
     fn observe(&self, elf: &Elf, seed: u64) -> Costs {
-        let mut spec = RunSpec::new(&elf.path, CLOCK, CYCLES);
+        let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CYCLES);
         spec.floods = self.attack(seed);
         spec.trace = true;
         let events = run(&spec).unwrap_or_else(|error| panic!("{error}")).events;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
 use weir_emulate::run::{
     FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus, run,
@@ -13,7 +14,7 @@ use weir_emulate::run::{
 const CYCLES_PER_PROGRESS: u64 = 22;
 
 fn flood(text: &str) -> LineStimulus {
-    LineStimulus::parse(text, 4_000_000).unwrap()
+    EmulatedBoard::ATMEGA128.stimulus(text, 4_000_000).unwrap()
 }
 
 fn taken(result: &RunResult, name: &str) -> u64 {
@@ -27,7 +28,7 @@ fn taken(result: &RunResult, name: &str) -> u64 {
 #[test]
 fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_000;
     spec.floods.push(flood("INT0=4kHz:phase=50us"));
     spec.counters = ["progress", "handled", "handled_byte"]
@@ -59,7 +60,7 @@ fn counters_do_not_begin_or_end_within_a_carry() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
     // 256 counts take 5632 cycles: the run ends at every cycle of one count around the carry.
     for cycles in 5632 - 22..5632 + 60 {
-        let mut spec = RunSpec::new(&elf, 4_000_000, cycles);
+        let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, cycles);
         spec.counters = vec!["progress".to_owned()];
         let result = run(&spec).unwrap();
         let expected = result.cycles / CYCLES_PER_PROGRESS;
@@ -74,7 +75,7 @@ fn counters_do_not_begin_or_end_within_a_carry() {
 #[test]
 fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 400_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 400_000);
     spec.floods.push(flood("INT0=poisson:20kHz:seed=7"));
     spec.counters = vec!["progress".to_owned()];
     spec.trace = true;
@@ -95,7 +96,7 @@ fn the_same_run_twice_and_in_parallel_gives_the_same_result() {
 #[test]
 fn a_hardware_limit_holds_the_rate() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=20kHz"));
     spec.hardware_limits.push(HardwareLimit {
@@ -113,7 +114,7 @@ fn a_hardware_limit_holds_the_rate() {
 fn a_chip_in_front_drives_the_line() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
     let (_front_folder, front) = crate::common::build("repeater.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000);
     spec.warmup_cycles = 400_500;
     spec.floods.push(flood("INT0=4kHz"));
     spec.counters = vec!["handled".to_owned()];
@@ -140,7 +141,7 @@ fn a_chip_in_front_drives_the_line() {
 #[test]
 fn a_sleeping_background_is_woken_once_per_request() {
     let (_folder, elf) = crate::common::build("counter.c", &["SLEEP"]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000);
     spec.floods.push(flood("INT0=1kHz:phase=100us"));
     let result = run(&spec).unwrap();
     assert_eq!(result.wakeups, 1000);
@@ -154,7 +155,7 @@ fn a_sleeping_background_is_woken_once_per_request() {
 #[test]
 fn simavrs_own_peripherals_still_interrupt() {
     let (_folder, elf) = crate::common::build("serial.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4_000_000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000);
     spec.counters = ["sent", "completed"].map(str::to_owned).to_vec();
     let result = run(&spec).unwrap();
     for vector in ["USART0_UDRE", "USART0_TX"] {
@@ -172,7 +173,7 @@ fn simavrs_own_peripherals_still_interrupt() {
 fn what_cannot_be_run_is_refused_with_advice() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
     let base = || {
-        let mut spec = RunSpec::new(&elf, 4_000_000, 1000);
+        let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 1000);
         spec.floods.push(flood("INT0=1kHz"));
         spec
     };

@@ -3,9 +3,10 @@
 //! refuses to emulate.
 
 use weir_emulate::atmega128::Atmega128Board;
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::chip::ATMEGA128;
 use weir_emulate::elf::Image;
-use weir_emulate::run::{RunError, RunSpec, run};
+use weir_emulate::run::{RunError, run};
 
 const TOV0: u8 = 1 << 0;
 const OCF0: u8 = 1 << 1;
@@ -108,7 +109,7 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
         ("CASE_POWER_DOWN", "sleeps in another mode than idle"),
     ] {
         let (_folder, elf) = crate::common::build("timers.S", &[case]);
-        let error = run(&RunSpec::new(&elf, 4_000_000, 2000)).unwrap_err();
+        let error = run(&EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 2000)).unwrap_err();
         assert!(
             matches!(error, RunError::Firmware { .. }),
             "{case}: {error}"
@@ -124,7 +125,7 @@ fn what_is_not_modelled_is_an_error_that_names_the_place() {
 #[test]
 fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
     let (_folder, elf) = crate::common::build("no_handler.c", &[]);
-    let message = run(&RunSpec::new(&elf, 4_000_000, 2000))
+    let message = run(&EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 2000))
         .unwrap_err()
         .to_string();
     assert!(
@@ -136,7 +137,7 @@ fn an_interrupt_without_a_handler_is_an_error_that_names_it() {
 #[test]
 fn a_reset_by_the_watchdog_is_an_error() {
     let (_folder, elf) = crate::common::build("watchdog.c", &[]);
-    let message = run(&RunSpec::new(&elf, 4_000_000, 4_000_000))
+    let message = run(&EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4_000_000))
         .unwrap_err()
         .to_string();
     assert!(message.contains("is reset by the watchdog"), "{message}");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The trace of events, on a firmware that masks a line and unmasks it from a timer.
 
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
-use weir_emulate::run::{BoardEvent, EventKind, LineStimulus, RunSpec, run};
+use weir_emulate::run::{BoardEvent, EventKind, run};
 
 const EIMSK: u16 = 0x59;
 const TIMSK: u16 = 0x57;
@@ -15,10 +16,13 @@ const TIMER0_COMP: u8 = 15;
 #[test]
 fn a_trace_tells_the_story_of_one_request_in_order() {
     let (_folder, elf) = crate::common::build("traced.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 4000);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 4000);
     spec.warmup_cycles = 1000;
-    spec.floods
-        .push(LineStimulus::parse("INT5=1kHz", 4_000_000).unwrap());
+    spec.floods.push(
+        EmulatedBoard::ATMEGA128
+            .stimulus("INT5=1kHz", 4_000_000)
+            .unwrap(),
+    );
     spec.marks = vec!["__vector_6".to_owned()];
     spec.trace = true;
     let result = run(&spec).unwrap();
@@ -84,9 +88,12 @@ fn a_trace_tells_the_story_of_one_request_in_order() {
 #[test]
 fn a_run_without_a_trace_has_no_events() {
     let (_folder, elf) = crate::common::build("traced.c", &[]);
-    let mut spec = RunSpec::new(&elf, 4_000_000, 40_000);
-    spec.floods
-        .push(LineStimulus::parse("INT5=1kHz", 4_000_000).unwrap());
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, 40_000);
+    spec.floods.push(
+        EmulatedBoard::ATMEGA128
+            .stimulus("INT5=1kHz", 4_000_000)
+            .unwrap(),
+    );
     let result = run(&spec).unwrap();
     assert!(result.events.is_empty() && !result.vectors.is_empty());
 }

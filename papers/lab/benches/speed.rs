@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::Firmware;
-use weir_emulate::run::{LineStimulus, RunSpec, Target, run};
+use weir_emulate::run::{Target, run};
 use weir_report::{Claim, Goal, claims_table};
 
 const CYCLES: u64 = 8_000_000;
@@ -45,9 +45,9 @@ fn main() -> miette::Result<ExitCode> {
     let elf = folder.path().join("node.elf");
     firmware(&root, &elf)?;
     let clock_hz = EmulatedBoard::SOC.clock_hz();
-    let mut spec = RunSpec::new(&elf, clock_hz, CYCLES);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, clock_hz, CYCLES);
     spec.target = Target::find(&root, EmulatedBoard::SOC)?;
-    let flood = LineStimulus::on(EmulatedBoard::SOC, "INT0=16kHz", clock_hz);
+    let flood = EmulatedBoard::SOC.stimulus("INT0=16kHz", clock_hz);
     spec.floods
         .push(flood.map_err(|error| miette::miette!("{error}"))?);
     let mut fastest = 0.0_f64;

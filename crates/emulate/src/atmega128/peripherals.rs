@@ -13,7 +13,7 @@ use super::registers as reg;
 use super::timer::{CountMode, TimerCounter};
 use crate::chip::Chip;
 use crate::line::{Line, Pin};
-use crate::run::{BoardEvent, EventKind};
+use crate::result::{BoardEvent, EventKind};
 
 mod bus;
 

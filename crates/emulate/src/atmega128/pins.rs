@@ -99,10 +99,10 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stimulus::LineStimulus;
+    use crate::board::EmulatedBoard;
 
     fn moves(text: &str, limit: Option<u64>, count: usize) -> Vec<(u64, Move)> {
-        let flood = LineStimulus::parse(text, 4_000_000).unwrap();
+        let flood = EmulatedBoard::ATMEGA128.stimulus(text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         (0..count)
             .map(|_| (driver.next_move().unwrap(), driver.take().unwrap()))

@@ -293,12 +293,15 @@ mod tests {
     use super::*;
     use crate::board::EmulatedBoard;
     use crate::line::Line;
-    use crate::run::{LineStimulus, LineUse, Target, VectorUse};
+    use crate::run::{LineUse, Target, VectorUse};
 
     fn example() -> (RunSpec, RunResult) {
-        let mut spec = RunSpec::new("app.elf", 4_000_000, 4_000_000);
-        spec.floods
-            .push(LineStimulus::parse("INT0=20kHz", 4_000_000).unwrap());
+        let mut spec = EmulatedBoard::ATMEGA128.spec("app.elf", 4_000_000, 4_000_000);
+        spec.floods.push(
+            EmulatedBoard::ATMEGA128
+                .stimulus("INT0=20kHz", 4_000_000)
+                .unwrap(),
+        );
         let vector = |number, name: &str| VectorUse {
             number,
             name: name.to_owned(),

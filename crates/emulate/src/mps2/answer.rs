@@ -2,9 +2,11 @@
 //! The peer's report as the result that all boards give.
 use weir_peer::{ExceptionReport, Report};
 
-use super::{BOARD, CYCLE_NS, QemuError};
+use super::error::QemuError;
+use super::facts::{BOARD, CYCLE_NS};
+use crate::emulation::RunSpec;
 use crate::line::Line;
-use crate::run::{LineUse, RunResult, RunSpec, VectorUse};
+use crate::result::{LineUse, RunResult, VectorUse};
 
 pub(super) fn result(
     spec: &RunSpec,

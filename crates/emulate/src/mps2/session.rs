@@ -9,13 +9,18 @@ use serde_json::{Value, json};
 use weir_peer::Report;
 use weir_report::Temporary;
 
-use super::qemu::{Qemu, QemuError};
-use super::{BOARD, CYCLE_NS, answer};
+use super::answer;
+use super::error::QemuError;
+use super::facts::{BOARD, CYCLE_NS};
+use super::qemu::Qemu;
 use crate::elf::CortexImage;
+use crate::emulation::RunSpec;
+use crate::error::RunError;
 use crate::limiter::IdealLimiter;
 use crate::line::Line;
-use crate::run::{LineStimulus, RunError, RunResult, RunSpec, Stimulus};
+use crate::result::RunResult;
 use crate::stimulus::arrivals;
+use crate::stimulus::{LineStimulus, Stimulus};
 
 /// Host's seconds that a run may take beside those of its emulated time.
 const LIMIT_SECONDS: u64 = 60;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The checks of a [`RunSpec`] that hold for every board.
-use super::{RunError, RunSpec, Stimulus};
+use crate::emulation::RunSpec;
+use crate::error::RunError;
 use crate::line::listed;
+use crate::stimulus::Stimulus;
 
 pub(super) fn check(spec: &RunSpec) -> Result<(), RunError> {
     let wrong = |message: String| Err(RunError::Spec(message));

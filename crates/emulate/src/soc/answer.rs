@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::BOARD;
+use super::facts::BOARD;
+use crate::emulation::RunSpec;
 use crate::line::Line;
-use crate::run::{LineUse, RunResult, RunSpec, VectorUse};
+use crate::result::{LineUse, RunResult, VectorUse};
 
 /// The simulator's JSON. Its other members are for other readers.
 #[derive(Debug, Deserialize)]

@@ -28,10 +28,9 @@ pub fn write(driver: &mut Driver, end: u64, file: &mut impl Write) -> io::Result
 mod tests {
     use super::*;
     use crate::board::EmulatedBoard;
-    use crate::run::LineStimulus;
 
     fn moves(text: &str, limit: Option<u64>, end: u64) -> Vec<(u64, u64)> {
-        let flood = LineStimulus::on(EmulatedBoard::SOC, text, 4_000_000).unwrap();
+        let flood = EmulatedBoard::SOC.stimulus(text, 4_000_000).unwrap();
         let mut driver = Driver::new(&flood.stimulus, 4_000_000, limit).unwrap();
         let mut bytes = Vec::new();
         let count = write(&mut driver, end, &mut bytes).unwrap();

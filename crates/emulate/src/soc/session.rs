@@ -8,11 +8,15 @@ use std::path::Path;
 
 use weir_report::Temporary;
 
-use super::simulator::{Simulator, SimulatorError};
-use super::{BOARD, moves};
+use super::error::SimulatorError;
+use super::facts::BOARD;
+use super::moves;
+use super::simulator::Simulator;
 use crate::atmega128::Driver;
 use crate::elf::MemoryImage;
-use crate::run::{RunError, RunResult, RunSpec};
+use crate::emulation::RunSpec;
+use crate::error::RunError;
+use crate::result::RunResult;
 
 pub(super) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, RunError> {
     let program = checked(spec)?;

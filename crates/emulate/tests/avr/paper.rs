@@ -5,7 +5,8 @@
 use crate::port::history::{channel, history};
 use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
 use weir_core_sys::{LimitPolicy, LimitTiming};
-use weir_emulate::run::{RunSpec, run};
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::run::run;
 
 fn limited(limit: &Limit, flavour: Flavour) -> Elf {
     build(&["limited.c"], flavour, &limit.defines())
@@ -84,7 +85,7 @@ fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
 
 /// Requests handled in one second.
 fn handled(elf: &Elf, text: &str) -> u64 {
-    let mut spec = RunSpec::new(&elf.path, CLOCK, CLOCK);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CLOCK);
     spec.floods.push(flood(text));
     spec.counters.push("handled".to_owned());
     run(&spec).unwrap().counters["handled"]

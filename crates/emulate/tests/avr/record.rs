@@ -9,8 +9,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
-use weir_emulate::run::{EventKind, LineStimulus, RunResult, RunSpec, Stimulus, run};
+use weir_emulate::run::{EventKind, LineStimulus, RunResult, Stimulus, run};
 
 /// 0.5 s of the board's time.
 const CYCLES: u64 = 2_000_000;
@@ -230,7 +231,7 @@ fn recorded_limits() -> Vec<Limit> {
 }
 
 fn watch_recorded(limit: &Limit, elf: &Elf, seed: u64) -> (RunResult, History) {
-    let mut spec = RunSpec::new(&elf.path, CLOCK, CYCLES);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CYCLES);
     spec.floods = vec![storm(limit.interval_cycles(), seed)];
     spec.trace = true;
     let result = run(&spec).unwrap_or_else(|error| panic!("{error}"));

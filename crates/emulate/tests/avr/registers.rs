@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood};
 use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
-use weir_emulate::run::{RunSpec, run};
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::run::run;
 
 fn limits(flavour: Flavour) -> Vec<Limit> {
     if flavour == Flavour::C {
@@ -69,7 +70,7 @@ fn every_register_and_flag_survives_every_interrupt() {
                     format!("INT0=poisson:{:.1}Hz:seed=3", limit.rate() * 1.5),
                     format!("INT0={:.1}Hz", limit.rate() * 2.7),
                 ] {
-                    let mut spec = RunSpec::new(&elf.path, CLOCK, 4_000_000);
+                    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, 4_000_000);
                     spec.floods.push(flood(&text));
                     spec.counters = vec!["intact".to_owned(), "spoilt".to_owned()];
                     let result = run(&spec).unwrap();

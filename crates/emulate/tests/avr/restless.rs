@@ -3,11 +3,12 @@
 //! and again, or keeps interrupts off for as long as a timer takes to wrap.
 
 use crate::port::{CLOCK, Elf, Flavour, build, flood};
-use weir_emulate::run::{RunSpec, run};
+use weir_emulate::board::EmulatedBoard;
+use weir_emulate::run::run;
 
 /// The services in a second under a flood, and how many of them came too soon.
 fn served(elf: &Elf) -> (u64, u64) {
-    let mut spec = RunSpec::new(&elf.path, CLOCK, CLOCK);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CLOCK);
     spec.floods = vec![flood("INT0=20kHz")];
     spec.counters = ["served", "soon"].map(str::to_owned).to_vec();
     let result = run(&spec).unwrap_or_else(|error| panic!("{error}"));

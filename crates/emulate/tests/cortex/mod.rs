@@ -159,7 +159,7 @@ pub fn root() -> PathBuf {
 /// A run of `cycles` on the board, under floods.
 pub fn spec(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunSpec {
     let board = EmulatedBoard::MPS2_AN385;
-    let mut spec = RunSpec::new(&elf.path, board.clock_hz(), cycles);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, board.clock_hz(), cycles);
     spec.target = Target::find(Path::new(env!("CARGO_MANIFEST_DIR")), board).unwrap();
     spec.floods = floods.to_vec();
     spec
@@ -168,7 +168,7 @@ pub fn spec(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunSpec {
 /// A flood as `weir run` takes it.
 pub fn flood(text: &str) -> LineStimulus {
     let board = EmulatedBoard::MPS2_AN385;
-    LineStimulus::on(board, text, board.clock_hz()).unwrap()
+    board.stimulus(text, board.clock_hz()).unwrap()
 }
 
 /// The fixed adversaries: far above the limit, just around it, in bursts, and as fast as it gets.

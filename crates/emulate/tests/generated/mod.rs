@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::{Firmware, FirmwareError};
-use weir_emulate::run::{LineStimulus, RunResult, RunSpec, run};
+use weir_emulate::run::{RunResult, run};
 use weir_generate::{ChipPlan, Flavour, chip, header};
 use weir_model::System;
 
@@ -52,10 +53,10 @@ impl Generated {
 
     pub fn run(&self, floods: &[&str], cycles: u64, counters: &[&str]) -> RunResult {
         let elf = self.build().unwrap_or_else(|error| panic!("{error}"));
-        let mut spec = RunSpec::new(elf, CLOCK, cycles);
+        let mut spec = EmulatedBoard::ATMEGA128.spec(elf, CLOCK, cycles);
         spec.floods = floods
             .iter()
-            .map(|flood| LineStimulus::parse(flood, CLOCK).unwrap())
+            .map(|flood| EmulatedBoard::ATMEGA128.stimulus(flood, CLOCK).unwrap())
             .collect();
         spec.counters = ["progress"]
             .iter()

@@ -12,9 +12,10 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use tempfile::TempDir;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger};
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::{Firmware, FirmwareError};
 use weir_emulate::line::Line;
-use weir_emulate::run::{LineStimulus, RunResult, RunSpec, Stimulus, run};
+use weir_emulate::run::{LineStimulus, RunResult, Stimulus, run};
 
 /// The clock in Hz, in every test.
 pub const CLOCK: u64 = 4_000_000;
@@ -109,7 +110,7 @@ pub fn build(sources: &[&str], flavour: Flavour, defines: &[String]) -> Elf {
 
 /// Runs the firmware once, with a trace from the reset on.
 pub fn trace(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunResult {
-    let mut spec = RunSpec::new(&elf.path, CLOCK, cycles);
+    let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, cycles);
     spec.floods = floods.to_vec();
     spec.trace = true;
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
@@ -117,7 +118,9 @@ pub fn trace(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunResult {
 
 /// Parses the text form of a flood.
 pub fn flood(text: &str) -> LineStimulus {
-    LineStimulus::parse(text, CLOCK).unwrap_or_else(|error| panic!("{text}: {error}"))
+    EmulatedBoard::ATMEGA128
+        .stimulus(text, CLOCK)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// A flood of bursts and pauses of every length, in step with the interval and out of step: 60 % of

@@ -14,7 +14,7 @@ use weir_emulate::chip::ATMEGA128;
 use weir_emulate::elf::Image;
 use weir_emulate::firmware::Firmware;
 use weir_emulate::line::Line;
-use weir_emulate::mps2::Frames;
+use weir_emulate::run::Frames;
 use weir_emulate::run::{LineStimulus, RunResult, RunSpec, Stimulus, Target};
 
 /// The variable that counts turns of the background loop, in every firmware of an experiment.

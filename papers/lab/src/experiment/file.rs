@@ -362,7 +362,7 @@ fn board(
     entry: &KindEntry,
 ) -> Result<EmulatedBoard, ExperimentError> {
     let Some(written) = board else {
-        return Ok(EmulatedBoard::default());
+        return Ok(EmulatedBoard::ATMEGA128);
     };
     let board = EmulatedBoard::named(written.get_ref())
         .map_err(|message| pointer.wrong(written, message, "`board` says where firmware runs"))?;

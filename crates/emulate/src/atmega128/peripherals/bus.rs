@@ -13,7 +13,7 @@ use crate::atmega128::core::{Core, Original};
 use crate::atmega128::ports::Sense;
 use crate::atmega128::registers as reg;
 use crate::line::Line;
-use crate::run::EventKind;
+use crate::result::EventKind;
 
 /// The register at an address.
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,7 @@ use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::firmware::Toolchain;
-use weir_emulate::run::{LineStimulus, RunResult};
+use weir_emulate::run::RunResult;
 use worst::WorstSpec;
 
 pub(super) const KIND: KindEntry =
@@ -151,12 +151,14 @@ fn job(
     // The firmware of a constant needs only the symbols of its measurement.
     spec.counters.clear();
     if let Some(text) = &constant.flood {
-        let flood = LineStimulus::parse(text, bench.clock_hz).map_err(|error| {
-            ExperimentError::Evaluation(format!(
-                "the flood of `{}`: {error}",
-                constant.id.get_ref()
-            ))
-        })?;
+        let flood = EmulatedBoard::ATMEGA128
+            .stimulus(text, bench.clock_hz)
+            .map_err(|error| {
+                ExperimentError::Evaluation(format!(
+                    "the flood of `{}`: {error}",
+                    constant.id.get_ref()
+                ))
+            })?;
         spec.floods.push(flood);
     }
     spec.marks = constant

@@ -79,7 +79,7 @@ impl Kind for Firmware {
             &searched,
             (&of_sets, &[]),
             |_, value| meter.knows(value),
-            |flood| LineStimulus::on(setup.board, flood, bench.clock_hz),
+            |flood| setup.board.stimulus(flood, bench.clock_hz),
         )?;
         let measures = self.claimed(setup, of_sets, &searches)?;
         let mut jobs = self.idle(&bench)?;
@@ -201,8 +201,7 @@ impl Firmware {
         idle: impl Fn(&str) -> &'a RunResult + Sync,
     ) -> Result<(BTreeMap<String, f64>, Detail), ExperimentError> {
         search::carry_out(searches, |search, flood| {
-            let Ok(stimulus) = LineStimulus::on(bench.setup.board, &flood.pattern, bench.clock_hz)
-            else {
+            let Ok(stimulus) = bench.setup.board.stimulus(&flood.pattern, bench.clock_hz) else {
                 return Ok(None);
             };
             let mut runs = BTreeMap::new();
@@ -324,7 +323,7 @@ impl<'a> Set<'a> {
         let mut floods = Vec::new();
         let pattern = self.spec.patterns.get(run.index);
         if let Some(pattern) = pattern.filter(|text| !text.is_empty()) {
-            let flood = LineStimulus::on(bench.setup.board, pattern, bench.clock_hz);
+            let flood = bench.setup.board.stimulus(pattern, bench.clock_hz);
             floods.push(flood.map_err(|error| failed(error.to_string()))?);
         }
         let lines = usize::try_from(variant.lines).unwrap_or(usize::MAX);

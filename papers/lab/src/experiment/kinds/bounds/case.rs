@@ -17,6 +17,7 @@ use crate::experiment::batch::run_one;
 use crate::experiment::bench::{Bench, edges, free_register, vector};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::setup::FlavourSources;
+use weir_emulate::board::EmulatedBoard;
 use weir_emulate::chip::ATMEGA128;
 use weir_emulate::line::Line;
 use weir_emulate::run::{LineStimulus, RunSpec};
@@ -445,7 +446,7 @@ fn job(system: &System) -> u64 {
 pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     RunSpec {
         trace: true,
-        ..RunSpec::new(elf, clock_hz, cycles)
+        ..EmulatedBoard::ATMEGA128.spec(elf, clock_hz, cycles)
     }
 }
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the emulation knows of the board.
+use std::sync::LazyLock;
+
+use weir_boards::Board;
+
+/// The board, as `boards/mps2-an385/board.toml` describes it.
+pub(super) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
+    Board::named("mps2-an385")
+        .unwrap_or_else(|| panic!("boards/mps2-an385 is part of this program"))
+});
+
+/// The inputs of its interrupt controller.
+pub(super) const IRQS: u8 = 32;
+/// Nanoseconds of one instruction (`-icount shift=3`), which counts as a cycle.
+pub(super) const CYCLE_NS: u64 = 8;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//! What the emulation knows of the board.
+use std::sync::LazyLock;
+
+use weir_boards::Board;
+
+/// The board, as `boards/soc/board.toml` describes it.
+pub(super) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
+    Board::named("soc").unwrap_or_else(|| panic!("boards/soc is part of this program"))
+});
