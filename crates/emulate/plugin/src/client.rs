@@ -7,9 +7,11 @@ use smoltcp::iface::{Interface, SocketSet};
 use weir_arrivals::{Arrivals, Pattern};
 
 use crate::CLOCK_HZ;
-use crate::plan::{PlanError, time};
+use crate::error::PlanError;
 use crate::report::{ClientReport, RequestReport};
+use crate::requests::Requests;
 use crate::stream::{Dialogue, StreamClient};
+use crate::times::time;
 use crate::udp::UdpClient;
 
 /// Who asks the guest, what, and when.
@@ -83,34 +85,6 @@ pub(crate) struct ClientRun {
 enum Transport {
     Udp(UdpClient),
     Stream(StreamClient),
-}
-
-/// The requests of a client, by their number.
-pub(crate) struct Requests {
-    patience: u64,
-    list: Vec<RequestReport>,
-}
-
-impl Requests {
-    /// The time until which the answer to a request is waited for.
-    pub(crate) fn deadline(&self, number: usize) -> u64 {
-        self.list[number].asked_ns + self.patience
-    }
-
-    /// Ends a request at `now`. What has ended before stays as it was.
-    pub(crate) fn end(&mut self, number: usize, now: u64, result: Result<(), String>) {
-        let Some(request) = self
-            .list
-            .get_mut(number)
-            .filter(|request| request.is_open())
-        else {
-            return;
-        };
-        match result {
-            Ok(()) => request.latency_ns = Some(now - request.asked_ns),
-            Err(reason) => request.failure = Some(reason),
-        }
-    }
 }
 
 impl ClientRun {

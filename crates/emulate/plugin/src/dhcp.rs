@@ -10,8 +10,8 @@ use smoltcp::wire::{
 };
 
 use crate::CLOCK_HZ;
-use crate::plan::time;
 use crate::report::DhcpReport;
+use crate::times::time;
 
 /// Bytes of the longest message.
 const LONGEST: usize = 1024;

@@ -9,8 +9,10 @@ use smoltcp::wire::{
 use weir_arrivals::{Arrivals, Pattern};
 
 use crate::CLOCK_HZ;
-use crate::packet::{FrameKind, Frames, IDENTIFIER};
-use crate::plan::{Plan, PlanError};
+use crate::error::PlanError;
+use crate::frame::FrameKind;
+use crate::packet::{Frames, IDENTIFIER};
+use crate::plan::Plan;
 use crate::report::{FloodReport, RoundTrips};
 
 /// A flood under way.
@@ -145,7 +147,7 @@ fn answer(frame: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::HEADERS;
+    use crate::frame::HEADERS;
     use proptest::prelude::*;
 
     fn flood(pattern: &str) -> Flood {

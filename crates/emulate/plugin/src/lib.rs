@@ -10,15 +10,19 @@
 //! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
 //! [`Cable`] says how long a frame takes. [`Pins`] moves the lines of a guest's interrupt
 //! controller, [`Outputs`] notes the edges of its output pins, and [`Profile`] says which exception
-//! each of its instructions was executed in. Only the modules `qemu`, `processor`, `stores` and
-//! `plugin` speak to QEMU.
+//! each of its instructions was executed in. Only the modules `qemu`, `cortex`, `counting`,
+//! `stores` and `plugin` speak to QEMU.
 //!
 //! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
 mod block;
 mod cable;
 mod client;
+mod cortex;
+mod counting;
 mod dhcp;
+mod error;
 mod flood;
+mod frame;
 mod masking;
 mod outputs;
 mod packet;
@@ -30,11 +34,13 @@ mod processor;
 mod profile;
 mod qemu;
 mod report;
+mod requests;
 mod spans;
 mod spoof;
 mod station;
 mod stores;
 mod stream;
+mod times;
 mod udp;
 mod variables;
 mod ways;
@@ -43,13 +49,15 @@ pub use block::{BlockEnd, Mask};
 pub use cable::Cable;
 pub use client::{ClientPlan, Question};
 pub use dhcp::DhcpPlan;
+pub use error::PlanError;
 pub use flood::Flood;
+pub use frame::{FloodPlan, FrameKind};
 pub use outputs::{OutputPlan, Outputs};
-pub use packet::FrameKind;
 pub use peer::{Card, Peer};
 pub use pins::{Controller, PinPlan, Pins};
-pub use plan::{FloodPlan, MeasurePlan, PingPlan, Plan, PlanError, Variable};
-pub use profile::{Processor, Profile};
+pub use plan::{MeasurePlan, PingPlan, Plan, Variable};
+pub use processor::Processor;
+pub use profile::Profile;
 pub use report::{
     ClientReport, DhcpReport, ExceptionReport, FloodReport, OutputReport, PinReport, PingReport,
     ProfileReport, Report, RequestReport, RoundTrips, SpanReport,

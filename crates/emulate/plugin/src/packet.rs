@@ -2,7 +2,6 @@
 //! The frames of a flood, ready-made.
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use serde::Deserialize;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, Icmpv4Packet, Icmpv4Repr,
@@ -10,78 +9,19 @@ use smoltcp::wire::{
 };
 
 use crate::cable::LEAST;
-use crate::plan::{FloodPlan, HEADERS, LONGEST, Plan, PlanError};
+use crate::error::PlanError;
+use crate::frame::{ETHERNET, FloodPlan, FrameKind, HEADERS, PEER_ETHERNET, SOURCE_PORT};
+use crate::plan::Plan;
 use crate::spoof::Spoofer;
-use crate::station;
 
 /// The identifier of the flood's echo requests.
 pub(crate) const IDENTIFIER: u16 = 0xf100;
-/// The port that a flood's datagrams come from.
-pub(crate) const SOURCE_PORT: u16 = 40_000;
-/// Bytes of Ethernet's header. What is shorter is no frame, also for QEMU's cards.
-pub(crate) const ETHERNET: usize = 14;
-/// Bytes of the longest frame that QEMU's LAN9118 hands to the guest.
-const OVERSIZE: usize = 2047;
 /// The port of those that are to be broken.
 const DISCARD: u16 = 9;
 /// Where the fragments of a flood lie in their datagrams: behind one other fragment.
 const FRAGMENT_OFFSET: u16 = 1480;
 /// A malformed frame differs from a whole one in this many bytes, at most.
 const MOST_WRONG: usize = 8;
-
-/// What a flood's frames are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FrameKind {
-    /// Echo requests, whose answers are counted.
-    #[default]
-    Echo,
-    /// Datagrams to a port.
-    Udp(u16),
-    /// Datagrams with some bytes behind the addresses replaced by random ones.
-    Malformed,
-    /// Datagrams that end before what their headers promise.
-    Truncated,
-    /// Datagrams longer than Ethernet allows.
-    Oversized,
-    /// Requests for a connection to a port, each from another host of the guest's network that
-    /// does not exist.
-    Syn(u16),
-    /// Segments with data for a port, from such hosts: the guest has no such connection.
-    Segment(u16),
-    /// Questions for the guest's hardware address, from such hosts.
-    Arp,
-    /// Last fragments of datagrams, each of another one, whose other fragments never come.
-    Fragment,
-}
-
-impl FrameKind {
-    /// The least and the greatest length, and that of a plan which has none.
-    fn lengths(self) -> (usize, usize, usize) {
-        match self {
-            Self::Echo
-            | Self::Udp(_)
-            | Self::Malformed
-            | Self::Syn(_)
-            | Self::Segment(_)
-            | Self::Fragment => (LEAST, LONGEST, LEAST),
-            Self::Arp => (LEAST, LEAST, LEAST),
-            Self::Truncated => (ETHERNET, LEAST - 1, ETHERNET + 16),
-            Self::Oversized => (LONGEST + 1, OVERSIZE, LONGEST + 86),
-        }
-    }
-
-    /// The length that a plan asks for.
-    pub(crate) fn length(self, flood: &FloodPlan) -> Result<usize, PlanError> {
-        let (least, most, usual) = self.lengths();
-        let length = flood.length.unwrap_or(usual);
-        if (least..=most).contains(&length) {
-            Ok(length)
-        } else {
-            Err(PlanError::Length(least, most, length))
-        }
-    }
-}
 
 /// Makes a flood's frames, one after the other.
 pub(crate) struct Frames {
@@ -152,7 +92,7 @@ fn ipv4(plan: &Plan, length: usize, protocol: IpProtocol, emit: impl FnOnce(&mut
     let mut bytes = vec![0; length];
     let mut ethernet = EthernetFrame::new_unchecked(&mut bytes);
     EthernetRepr {
-        src_addr: EthernetAddress(station::ETHERNET),
+        src_addr: EthernetAddress(PEER_ETHERNET),
         dst_addr: EthernetAddress(plan.guest_ethernet),
         ethertype: EthernetProtocol::Ipv4,
     }

@@ -9,8 +9,9 @@ use weir_arrivals::{Arrivals, Pattern};
 
 use crate::CLOCK_HZ;
 use crate::cable::{Cable, LEAST};
+use crate::error::PlanError;
 use crate::flood::Flood;
-use crate::plan::{Plan, PlanError};
+use crate::plan::Plan;
 use crate::report::Report;
 use crate::station::Station;
 
@@ -224,7 +225,7 @@ fn note(digest: &mut Sha256, what: u8, now: u64, frame: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::station;
+    use crate::frame::PEER_ETHERNET;
     use std::net::Ipv4Addr;
 
     /// A card with room for `room` frames, and a guest that reads one every `work` nanoseconds and
@@ -280,7 +281,7 @@ mod tests {
 
     /// Every station has the same hardware address, the one of the guest in these tests, too.
     fn plan(rest: &str) -> String {
-        let ethernet = station::ETHERNET.map(|byte| byte.to_string()).join(", ");
+        let ethernet = PEER_ETHERNET.map(|byte| byte.to_string()).join(", ");
         format!(r#"{{"end": "50ms", "guest_ethernet": [{ethernet}], {rest}}}"#)
     }
 

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use weir_arrivals::{Arrival, Arrivals, Pattern, What};
 
 use crate::CLOCK_HZ;
-use crate::plan::{PlanError, time};
+use crate::error::PlanError;
 use crate::report::PinReport;
+use crate::times::time;
 
 /// The guest's interrupt controller.
 pub trait Controller {

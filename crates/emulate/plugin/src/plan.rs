@@ -3,24 +3,17 @@
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
-use weir_arrivals::{Pattern, PatternError};
-use weir_model::Duration;
+use weir_arrivals::Pattern;
 
 use crate::CLOCK_HZ;
 use crate::client::ClientPlan;
 use crate::dhcp::DhcpPlan;
+use crate::error::{CLIENTS, PlanError};
+use crate::frame::FloodPlan;
 use crate::outputs::OutputPlan;
-use crate::packet::FrameKind;
 use crate::pins::PinPlan;
 use crate::spans::SpanPlan;
-
-/// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
-pub(crate) const HEADERS: usize = 14 + 20 + 8;
-/// Bytes of the longest frame, without its checksum.
-pub(crate) const LONGEST: usize = 1514;
-/// A peer has no more clients.
-const CLIENTS: usize = 16;
+use crate::times::{some_time, time};
 
 /// What a peer does. In JSON; every text is a quantity or a pattern as all of Weir writes them.
 #[derive(Debug, Deserialize)]
@@ -106,59 +99,6 @@ pub struct PingPlan {
     pub begin: u64,
 }
 
-/// A flood: frames that reach the card exactly when its pattern says.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FloodPlan {
-    /// When they arrive, in the language of `weir-arrivals`.
-    pub pattern: String,
-    /// The seed of a random pattern that has none of its own.
-    #[serde(default)]
-    pub seed: u64,
-    /// The time from which the pattern counts, in nanoseconds.
-    #[serde(default, deserialize_with = "time")]
-    pub begin: u64,
-    /// The time from which no frame is sent any more, in nanoseconds.
-    #[serde(deserialize_with = "time")]
-    pub end: u64,
-    /// What its frames are.
-    #[serde(default)]
-    pub frames: FrameKind,
-    /// Bytes of a frame, without its checksum; the kind of frames says what they are otherwise.
-    pub length: Option<usize>,
-}
-
-/// Why a plan cannot be followed.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// It is no plan.
-    #[error("the plan: {0}")]
-    Form(#[from] serde_json::Error),
-    /// One of its patterns is none.
-    #[error("the plan: {0}")]
-    Pattern(#[from] PatternError),
-    /// Its frames cannot be.
-    #[error("the plan: such a frame of a flood has from {0} to {1} bytes, not {2}")]
-    Length(usize, usize, usize),
-    /// A flood or the measurement ends before it begins.
-    #[error("the plan: the {0} begins at {1} ns and ends at {2} ns: the end is to be later")]
-    Order(&'static str, u64, u64),
-    /// A line of the interrupt controller has two patterns.
-    #[error("the plan: the line {0} has two patterns: give it one, a trace for example")]
-    TwoPatterns(u16),
-    /// There are too many clients.
-    #[error("the plan: {CLIENTS} clients have ports of their own, not {0}: let one ask more often")]
-    Clients(usize),
-    /// A variable has an impossible size.
-    #[error("the plan: the variable `{0}` has {1} bytes: 1, 2, 4 and 8 are possible")]
-    Size(String, u8),
-    /// A pin is no bit of a word.
-    #[error(
-        "the plan: the output `{0}` is bit {1} of the word at {2:#x}: the bits are 0 to 31, and words are at multiples of 4"
-    )]
-    Output(String, u8, u32),
-}
-
 impl Plan {
     /// Reads a plan.
     ///
@@ -226,21 +166,10 @@ fn guest_ethernet() -> [u8; 6] {
     [0x52, 0x54, 0x00, 0x12, 0x34, 0x56]
 }
 
-/// Reads a time (`1ms`) in nanoseconds.
-pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    String::deserialize(deserializer)?
-        .parse::<Duration>()
-        .and_then(|time| time.cycles(CLOCK_HZ))
-        .map_err(D::Error::custom)
-}
-
-fn some_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    time(deserializer).map(Some)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::FrameKind;
 
     #[test]
     fn a_plan_is_read_with_its_defaults() {

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{fs, process, slice};
 
+use crate::cortex::Cortex;
+use crate::counting::{begin_counting, begin_noting, with_profile};
 use crate::peer::{Card, Peer};
 use crate::pins::Pins;
 use crate::plan::Plan;
-use crate::processor::{Cortex, begin_counting, begin_noting, with_profile};
 use crate::profile::Profile;
 use crate::qemu::{Client, Qemu, plugin_version};
 use crate::report::{ProfileReport, Report};

@@ -53,8 +53,8 @@ macro_rules! functions {
     ($functions:ident { $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
         /// QEMU's functions by their own names.
         #[derive(Clone, Copy)]
-        struct $functions {
-            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        pub(crate) struct $functions {
+            $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
         impl $functions {

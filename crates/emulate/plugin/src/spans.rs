@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::masking::Context;
-use crate::profile::Processor;
+use crate::processor::Processor;
 use crate::report::SpanReport;
 
 /// A span: what a thread, or a handler in one activation, executes from one place to another.

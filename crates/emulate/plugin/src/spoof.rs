@@ -10,7 +10,7 @@ use smoltcp::wire::{
     EthernetRepr, IpProtocol, Ipv4Packet, Ipv4Repr, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
 };
 
-use crate::packet::{ETHERNET, SOURCE_PORT};
+use crate::frame::{ETHERNET, SOURCE_PORT};
 use crate::plan::Plan;
 
 /// The last byte of the address that is everybody's in a network of 256.

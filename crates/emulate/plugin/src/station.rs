@@ -15,12 +15,12 @@ use smoltcp::wire::{
 
 use crate::client::ClientRun;
 use crate::dhcp::DhcpServer;
-use crate::plan::{LONGEST, Plan, PlanError};
+use crate::error::PlanError;
+use crate::frame::{LONGEST, PEER_ETHERNET};
+use crate::plan::Plan;
 use crate::report::{ClientReport, DhcpReport, PingReport};
 use crate::stream;
 
-/// The peer's hardware address.
-pub(crate) const ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
 /// The identifier of the station's echo requests.
 const IDENTIFIER: u16 = 0x9193;
 /// Data of an echo request, as many bytes as ping(8) sends.
@@ -54,7 +54,7 @@ impl Station {
     #[must_use]
     pub fn new(own: Ipv4Addr, guest: Ipv4Addr) -> Self {
         let mut queues = Queues::default();
-        let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(ETHERNET)));
+        let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(PEER_ETHERNET)));
         // From it come the stack's ports and numbers: the same ones in each run.
         config.random_seed = 1;
         let mut interface = Interface::new(config, &mut queues, Instant::ZERO);

@@ -7,8 +7,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::cortex::Cortex;
 use crate::outputs::{OutputPlan, Outputs};
-use crate::processor::Cortex;
 use crate::qemu::{CLOCK_VIRTUAL, functions};
 use crate::report::OutputReport;
 

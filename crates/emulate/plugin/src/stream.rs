@@ -8,7 +8,7 @@ use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{RecvError, Socket, SocketBuffer};
 use smoltcp::wire::IpEndpoint;
 
-use crate::client::Requests;
+use crate::requests::Requests;
 
 /// Bytes of a connection's buffers.
 const BUFFER: usize = 8192;

@@ -7,7 +7,7 @@ use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::udp::{PacketBuffer, PacketMetadata, Socket};
 use smoltcp::wire::IpEndpoint;
 
-use crate::client::Requests;
+use crate::requests::Requests;
 
 /// Datagrams that may wait for the guest's hardware address, or to be read.
 const WAITING: usize = 64;

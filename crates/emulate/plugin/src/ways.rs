@@ -119,7 +119,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::{Processor, Profile};
+    use crate::processor::Processor;
+    use crate::profile::Profile;
     use crate::report::ProfileReport;
 
     /// The registers where a block begins: an exception, the stack and the link.
