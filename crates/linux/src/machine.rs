@@ -199,6 +199,19 @@ pub enum Lack {
     },
 }
 
+impl Lack {
+    /// The reason why packets of the interface `name` cannot be given to classes. `trusted` says
+    /// that checksums which cannot be checked are there.
+    #[must_use]
+    pub fn of_checksums(checksums: Checksums, name: String, trusted: bool) -> Option<Self> {
+        match checksums {
+            Checksums::LeftOut { peer } => Some(Self::Checksums { name, peer }),
+            Checksums::Unknown if !trusted => Some(Self::UnknownChecksums { name }),
+            Checksums::Unknown | Checksums::Whole => None,
+        }
+    }
+}
+
 /// Their names, with commas.
 #[must_use]
 pub fn listed(capabilities: &[Capability]) -> String {
@@ -289,7 +302,7 @@ impl Machine {
             }
         }
         let checksums = self.checksums.iter().cloned();
-        lacks.extend(checksums.filter_map(|(name, its)| its.lack(&name, trusted)));
+        lacks.extend(checksums.filter_map(|(name, its)| Lack::of_checksums(its, name, trusted)));
         lacks
     }
 }

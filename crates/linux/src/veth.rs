@@ -5,7 +5,6 @@
 //! (veth_convert_skb_to_xdp_buff and cpu_map_build_skb of the kernel up to 6.18).
 use std::io;
 
-use crate::machine::Lack;
 use crate::settings::namespace::{NamespacePath, handle};
 use crate::settings::{Namespace, NetDevice, OpenInterface, ethtool, netlink};
 
@@ -53,18 +52,6 @@ impl Checksums {
         } else {
             Self::Whole
         })
-    }
-
-    /// The reason why packets of the interface cannot be given to classes. `trusted` says that
-    /// checksums which cannot be checked are there.
-    #[must_use]
-    pub fn lack(self, name: &str, trusted: bool) -> Option<Lack> {
-        let name = name.to_owned();
-        match self {
-            Self::LeftOut { peer } => Some(Lack::Checksums { name, peer }),
-            Self::Unknown if !trusted => Some(Lack::UnknownChecksums { name }),
-            Self::Unknown | Self::Whole => None,
-        }
     }
 }
 

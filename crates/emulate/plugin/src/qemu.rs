@@ -35,7 +35,7 @@ pub type Exit = unsafe extern "C" fn(plugin: u64, data: *mut c_void);
 /// QEMU's `NetClientInfo`. Its first three fields are the same in 7.2 and 10.0; the others, which
 /// differ, are pointers to functions that may be missing (21 in 7.2, 20 in 10.0).
 #[repr(C)]
-struct ClientInfo {
+pub(crate) struct ClientInfo {
     driver: c_int,
     /// Bytes that QEMU allocates, with zeros, for a client, of which a `NetClientState` needs 376
     /// in 7.2 and in 10.0.
@@ -46,7 +46,7 @@ struct ClientInfo {
 
 /// QEMU's `QEMUTimer` (48 bytes), which has no constructor but an initializer of its memory.
 #[repr(C, align(16))]
-struct Timer([u8; 256]);
+pub(crate) struct Timer([u8; 256]);
 
 /// Declares functions of QEMU and where they are looked up.
 macro_rules! functions {

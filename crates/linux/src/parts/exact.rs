@@ -11,6 +11,7 @@ use weir_core_sys::demux;
 use super::{Part, Turn};
 use crate::account::DemuxCounts;
 use crate::exact::{Bindable, Bindings, DemuxReason, Exact, Options, assign};
+use crate::machine::Lack;
 use crate::receivers::{Family, PacketKey, Protocol, Reach, ReceiverTable, TableChange};
 use crate::sched::{self, SchedPolicy, Tid};
 use crate::system::Node;
@@ -109,7 +110,8 @@ impl Demultiplexing {
             }
             // The interface may be another one than `run` has checked.
             let checksums = Checksums::of(&of.name).into_diagnostic()?;
-            if let Some(lack) = checksums.lack(&of.name, self.trusted) {
+            let name = of.name.clone();
+            if let Some(lack) = Lack::of_checksums(checksums, name, self.trusted) {
                 turn.said.once(&lack.to_string());
             } else if let Err(error) = self.exact.add(of.name.as_str()) {
                 if !turn.presence.is_outdated() {

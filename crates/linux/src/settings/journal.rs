@@ -35,6 +35,7 @@ mod restore;
 pub mod state;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub use restore::{Outcome, Restoration};
 

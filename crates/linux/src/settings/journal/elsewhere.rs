@@ -12,7 +12,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use super::state;
+use super::trust::{OTHERS, is_ours};
 
 /// A file that another process has locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl LockedFile {
 }
 
 fn is_believed(file: &Metadata) -> bool {
-    file.is_file() && state::is_ours(file.uid()) && file.mode() & state::OTHERS == 0
+    file.is_file() && is_ours(file.uid()) && file.mode() & OTHERS == 0
 }
 
 /// Files that are locked as a whole (flock), by process. Only processes in this one's /proc are

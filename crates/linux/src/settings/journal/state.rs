@@ -21,6 +21,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
 
 use super::elsewhere;
+use super::trust::is_ours;
 
 /// Longest time for which another process may have the folder. A run that ends restores some tens
 /// of settings, and drivers take their time.
@@ -34,18 +35,12 @@ pub(super) const PATIENCE: Duration = if cfg!(test) {
 /// File that is locked while a process reads or changes the folder.
 pub(super) const ALONE: &str = "weir.alone";
 
-pub(super) const OTHERS: u32 = 0o077;
 const OTHERS_WRITE: u32 = 0o022;
 /// With this bit, others may write to a folder, but not rename or remove files of this user.
 const STICKY: u32 = 0o1000;
 
 fn untrusted(message: String) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, message)
-}
-
-/// Whether files of `user` can be trusted: the user is this process's own, or root.
-pub(super) fn is_ours(user: u32) -> bool {
-    user == 0 || user == geteuid().as_raw()
 }
 
 /// Creates the folder, for its owner alone, if it does not exist.
