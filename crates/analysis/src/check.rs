@@ -8,7 +8,9 @@
 mod assumptions;
 mod bound;
 mod buffers;
+pub(crate) mod deadlines;
 mod flows;
+mod identity;
 mod largest;
 mod longest;
 mod rows;
@@ -19,16 +21,18 @@ use weir_model::{Policy, System};
 
 pub use assumptions::{AssumedCost, Assumptions, ByOrigin};
 pub use bound::{Bound, BoundState, Cause, MOST_NAMED};
+pub use deadlines::{has_flow_deadlines, keeps_deadlines};
 pub use flows::FlowRow;
 pub(crate) use flows::flows;
+pub use identity::RowKind;
 pub use largest::{LargestPart, WorkKind};
 pub use longest::{LongestRun, longest_runs};
-pub use rows::{Arrivals, Row, RowKind};
+pub use rows::{Arrivals, Row};
 pub use sources::{Headroom, SourceRow};
 
-use crate::analysis::{Analysis, analyse, units_hold};
+use crate::analysis::{Analysis, analyse};
 use crate::rta::Demand;
-use crate::units::{Part, Units};
+use crate::units::Units;
 
 /// The answer: can something go wrong?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -120,39 +124,6 @@ pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[FlowRow]) -
         (true, false) => Verdict::NotProven,
         (true, true) => Verdict::Guaranteed,
     }
-}
-
-/// Does every unit *and every flow* of `system` keep its deadline?
-#[must_use]
-pub fn keeps_deadlines(system: &System) -> bool {
-    if has_flow_deadlines(system) {
-        first_miss(system).is_none()
-    } else {
-        units_hold(system)
-    }
-}
-
-/// Has the system deadlines of packets, which [`units_hold`] does not look at?
-#[must_use]
-pub fn has_flow_deadlines(system: &System) -> bool {
-    system.flows.iter().any(|flow| flow.deadline.is_some())
-}
-
-/// The first unit that misses its deadline, or the bottom half of a flow that does.
-pub(crate) fn first_miss(system: &System) -> Option<Part> {
-    let analysis = analyse(system);
-    let late = analysis
-        .rows
-        .iter()
-        .find(|row| row.holds() == Some(false))
-        .map(|row| row.unit.part);
-    late.or_else(|| {
-        let units = Units::new(system, &analysis.latencies);
-        flows::flows(system, &units, &analysis)
-            .iter()
-            .position(FlowRow::misses)
-            .map(Part::BottomHalf)
-    })
 }
 
 /// The same system without limits: every source interrupts as often as it asks (the pure interrupts

@@ -7,9 +7,9 @@
 //! both together bound the demand. And other interrupts delay the clearing timer itself; that is
 //! `latency`.
 
-use weir_model::{Expiry, Limit, Place, Policy, Source, Timing};
+use weir_model::{Expiry, Limit, Place, Policy, Source, System, Timing};
 
-use crate::curve::{Curve, Staircase};
+use crate::curve::{Curve, FOREVER, Staircase};
 use crate::rta::Demand;
 
 /// The interrupts of one source.
@@ -65,6 +65,32 @@ pub struct Body {
     pub cycles: u64,
     /// May the run leave packets in the device, which ask again?
     pub leaves_packets: bool,
+}
+
+/// The cost of one run of a source's handler with the most work that it may do: the units of work
+/// and, for each packet, the top half and the demultiplexing.
+#[must_use]
+pub fn body(system: &System, source: usize) -> Body {
+    let Some(of) = system.sources.get(source) else {
+        return Body {
+            cycles: 0,
+            leaves_packets: false,
+        };
+    };
+    let packet = system
+        .flows_of(source)
+        .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
+        .fold(0, u64::max);
+    let per_unit = of.work.cycles.saturating_add(packet);
+    let all_taken = of.queue.is_some_and(|queue| queue <= of.packets_taken());
+    Body {
+        leaves_packets: system.brings_packets(source) && !all_taken,
+        cycles: of
+            .handler
+            .cycles
+            .saturating_add(per_unit.saturating_mul(of.max_work.unwrap_or(1)))
+            .min(FOREVER),
+    }
 }
 
 /// The least cycles between two packets or edges at the line, by the worst rate that is stated;

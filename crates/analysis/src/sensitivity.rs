@@ -12,7 +12,7 @@ use weir_model::{
 };
 
 use crate::analysis::{Analysis, each};
-use crate::check::{first_miss, has_flow_deadlines, keeps_deadlines};
+use crate::check::deadlines::{first_miss, has_flow_deadlines, keeps_deadlines};
 use crate::limiter::{line_interarrival, never_holds};
 use crate::slack::Slack;
 use crate::units::Part;

@@ -4,9 +4,8 @@
 use weir_model::{Expiry, Source, System};
 
 use crate::curve::{Curve, FOREVER, Staircase};
-use crate::limiter::{self, Tasks};
+use crate::limiter::{self, Tasks, body};
 use crate::rta::Demand;
-use crate::units::body;
 
 /// The sources that a shared timer clears, with their indices.
 fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &Source)> {

@@ -5,7 +5,8 @@ mod interference;
 
 use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel, TickBudget};
 
-use crate::curve::{Curve, FOREVER, Staircase};
+use crate::curve::{Curve, Staircase};
+pub use crate::limiter::body;
 use crate::limiter::{self, Body, Tasks, Window};
 use crate::rank::{PreemptionRank, Rank};
 use crate::rta::Demand;
@@ -118,32 +119,6 @@ pub struct Units<'a> {
     timers: Vec<TimerDemands>,
     /// The switches at the ends of time slices, where tasks take turns.
     switches: Vec<(PreemptionRank, Demand)>,
-}
-
-/// The cost of one run of a source's handler with the most work that it may do: the units of work
-/// and, for each packet, the top half and the demultiplexing.
-#[must_use]
-pub fn body(system: &System, source: usize) -> Body {
-    let Some(of) = system.sources.get(source) else {
-        return Body {
-            cycles: 0,
-            leaves_packets: false,
-        };
-    };
-    let packet = system
-        .flows_of(source)
-        .map(|(_, flow)| flow.top_half.cycles.saturating_add(flow.demux.cycles))
-        .fold(0, u64::max);
-    let per_unit = of.work.cycles.saturating_add(packet);
-    let all_taken = of.queue.is_some_and(|queue| queue <= of.packets_taken());
-    Body {
-        leaves_packets: system.brings_packets(source) && !all_taken,
-        cycles: of
-            .handler
-            .cycles
-            .saturating_add(per_unit.saturating_mul(of.max_work.unwrap_or(1)))
-            .min(FOREVER),
-    }
 }
 
 /// The least cycles between two packets of `flow`; none: whatever its source brings.

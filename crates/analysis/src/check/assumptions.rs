@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use weir_model::{Cost, Flow, FrameBuffers, Origin, Place, Policy, Source, System};
 
-use super::keeps_deadlines;
+use super::deadlines::keeps_deadlines;
 
 /// What a guarantee rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

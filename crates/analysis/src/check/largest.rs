@@ -3,7 +3,7 @@
 use serde::Serialize;
 use weir_model::System;
 
-use super::rows::{RowKind, identity};
+use super::identity::{RowKind, identity};
 use crate::analysis::{BoundFailure, Row};
 use crate::rta::{Demand, NoBound};
 use crate::units::{Part, Units};

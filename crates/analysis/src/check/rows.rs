@@ -4,31 +4,16 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use serde::Serialize;
-use weir_model::{Expiry, System};
+use weir_model::System;
 
 use super::bound::{Bound, BoundState};
+use super::identity::{RowKind, identity};
 use super::largest::{LargestPart, largest_part};
 use crate::analysis::{self, Analysis};
 use crate::curve::Curve;
 use crate::limiter::Interrupt;
 use crate::rta::Demand;
 use crate::units::{Part, Unit, Units};
-
-/// The kind of a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowKind {
-    /// The interrupt of a source's line.
-    Interrupt,
-    /// The interrupt of a source's own timer: the limit's, or the one that polls.
-    Expiry,
-    /// The interrupt of a timer that several limits share.
-    Timer,
-    /// A receiver's own work, at each release or for each packet of one of its flows.
-    Task,
-    /// The bottom half of a flow, at its receiver's urgency.
-    BottomHalf,
-}
 
 /// How often the jobs of a row come at worst, as a task of the real-time literature: `events` per
 /// period, each late by the jitter at most. A doubled burst is a jitter of one period (regehr2005
@@ -156,64 +141,6 @@ fn described(
         bound: Bound::of(system, row, unit.deadline),
         largest_part: largest_part(system, units, row),
         without_limits,
-    }
-}
-
-pub(super) fn identity(system: &System, part: Part) -> (RowKind, &str, Option<&str>, Option<u8>) {
-    let urgency = |receiver: usize| system.receivers.get(receiver).map(|of| of.urgency);
-    match part {
-        Part::Request(index) => {
-            let source = system.sources.get(index);
-            (
-                RowKind::Interrupt,
-                source.map_or("", |of| of.name.as_str()),
-                source.map(|of| of.level.vector.as_str()),
-                None,
-            )
-        }
-        Part::Expiry(index) => {
-            let source = system.sources.get(index);
-            let vector = source.and_then(|of| match of.limit.expiry.as_ref()? {
-                Expiry::Own { level, .. } => Some(level.vector.as_str()),
-                Expiry::Shared(timer) => system
-                    .timers
-                    .get(*timer)
-                    .map(|timer| timer.level.vector.as_str()),
-            });
-            (
-                RowKind::Expiry,
-                source.map_or("", |of| of.name.as_str()),
-                vector,
-                None,
-            )
-        }
-        Part::Timer(index) => {
-            let timer = system.timers.get(index);
-            (
-                RowKind::Timer,
-                timer.map_or("", |of| of.name.as_str()),
-                timer.map(|of| of.level.vector.as_str()),
-                None,
-            )
-        }
-        Part::Task(_) | Part::Delivered(_) => {
-            let receiver = part.worker(system).and_then(|of| system.receivers.get(of));
-            (
-                RowKind::Task,
-                receiver.map_or("", |of| of.name.as_str()),
-                None,
-                receiver.map(|of| of.urgency),
-            )
-        }
-        Part::BottomHalf(index) => {
-            let flow = system.flows.get(index);
-            (
-                RowKind::BottomHalf,
-                flow.map_or("", |of| of.name.as_str()),
-                None,
-                flow.and_then(|of| urgency(of.receiver)),
-            )
-        }
     }
 }
 
