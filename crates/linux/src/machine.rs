@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use procfs::process::Process;
-use weir_model::{LinuxMode, did_you_mean};
+use weir_model::did_you_mean;
 
 use crate::exact::There;
 use crate::settings::NetDevice;
@@ -60,7 +60,7 @@ impl Capability {
     /// Capabilities that a run of `node` needs.
     #[must_use]
     pub fn needed_for(node: &Node) -> &'static [Self] {
-        if loads_programs(node) {
+        if node.loads_programs() {
             &[Self::Bpf, Self::NetAdmin, Self::Perfmon, Self::SysNice]
         } else {
             &[Self::NetAdmin, Self::SysNice]
@@ -241,7 +241,7 @@ impl Machine {
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
         let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
         // An interface that does not exist has no entry.
-        let wanted = wanted.filter(|_| node.linux.mode == LinuxMode::Exact);
+        let wanted = wanted.filter(|_| node.linux.mode.facts().demultiplexes);
         let xdp = wanted
             .clone()
             .filter_map(|name| Some((name.clone(), There::of(name).ok()?)));
@@ -262,14 +262,16 @@ impl Machine {
     #[must_use]
     pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
-        let what = match node.linux.mode {
-            LinuxMode::Native if loads_programs(node) => "`accounting`".to_owned(),
-            mode => format!("the mode `{}`", mode.name()),
+        let mode = node.linux.mode;
+        let what = if node.loads_programs() && !mode.facts().loads_programs {
+            "`accounting`".to_owned()
+        } else {
+            format!("the mode `{}`", mode.name())
         };
         if self.kernel < KERNEL_LEAST {
             lacks.push(Lack::Kernel { found: self.kernel });
         }
-        if loads_programs(node) && !self.has_btf {
+        if node.loads_programs() && !self.has_btf {
             let what = what.clone();
             lacks.push(Lack::Btf { what });
         }
@@ -307,11 +309,6 @@ impl Machine {
     }
 }
 
-/// Whether a run of `node` loads BPF programs.
-fn loads_programs(node: &Node) -> bool {
-    node.linux.mode != LinuxMode::Native || node.is_accounting()
-}
-
 /// Names of the network interfaces in this network namespace, in order.
 ///
 /// # Errors
@@ -340,6 +337,7 @@ fn has_no_napi(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::system;
+    use weir_model::LinuxMode;
     use weir_model::{Accounting, Linux};
 
     fn node(mode: LinuxMode) -> Node {

@@ -102,12 +102,10 @@ impl RunParts {
     /// Fails if the kernel refuses something that a part needs.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let accounting = node.accounting();
-        let follower = match node.linux.mode {
-            LinuxMode::Native if accounting.is_none() => None,
-            LinuxMode::Native | LinuxMode::Predicted | LinuxMode::Exact => {
-                Some(Follower::start(node.rules(), Options::default()).into_diagnostic()?)
-            }
-        };
+        let follower = node
+            .loads_programs()
+            .then(|| Follower::start(node.rules(), Options::default()).into_diagnostic())
+            .transpose()?;
         // The settings are first: one of them creates the threads that the other parts need.
         let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Settings::new(node.clone()))];
         match node.linux.mode {

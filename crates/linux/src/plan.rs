@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
-use weir_model::{LONGEST_TICK, LinuxMode, Protocol, TopHalf};
+use weir_model::{LONGEST_TICK, Protocol, TopHalf};
 
 use crate::exact::assign;
 use crate::native::{Device, Native, NativeReport, Threads, cap_timer};
@@ -127,7 +127,7 @@ impl RunPlan {
         let attached = node
             .interfaces
             .iter()
-            .filter(|_| node.linux.mode == LinuxMode::Exact)
+            .filter(|_| node.linux.mode.facts().demultiplexes)
             .map(|of| AttachmentPlan::to(node, of))
             .collect::<Result<_, _>>()?;
         Ok(Self {
@@ -227,16 +227,18 @@ pub fn native<'a>(
 /// Fails when it is missing.
 pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanError> {
     let interface = found(of)?;
-    let follows = (node.linux.mode == LinuxMode::Predicted).then(|| node.most_of(of));
+    let facts = node.linux.mode.facts();
+    let follows = facts.follows_receivers.then(|| node.most_of(of));
     Ok(Device {
         top_half: node.linux.top_half,
         follows,
         deferral: of.deferral,
         gathering: of.deferral,
-        steered: if node.linux.mode == LinuxMode::Native {
-            of.urgent.iter().flat_map(|&mark| flows(mark)).collect()
-        } else {
+        // With demux or threads that follow receivers, all queues are looked at alike.
+        steered: if facts.loads_programs {
             Vec::new()
+        } else {
+            of.urgent.iter().flat_map(|&mark| flows(mark)).collect()
         },
         others: of.others,
         ring: node.linux.receive_ring,

@@ -3,7 +3,7 @@
 //! of the machine.
 use libbpf_rs::ObjectBuilder;
 use serde::Serialize;
-use weir_model::{Accounting, LinuxMode, Predict};
+use weir_model::{Accounting, Predict};
 
 use crate::system::Node;
 
@@ -32,12 +32,13 @@ static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 /// # Errors
 /// Fails if the objects cannot be read, which is a defect of Weir.
 pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
-    let follows = node.linux.mode != LinuxMode::Native || node.is_accounting();
-    let waits = node.linux.mode == LinuxMode::Predicted && node.linux.predict == Predict::Waiting;
+    let follows = node.loads_programs();
+    let facts = node.linux.mode.facts();
+    let waits = facts.follows_receivers && node.linux.predict == Predict::Waiting;
     let objects = [
         (FOLLOW, follows),
         (WAITING, waits),
-        (DEMUX, node.linux.mode == LinuxMode::Exact),
+        (DEMUX, facts.demultiplexes),
         (ACCOUNT, node.is_accounting()),
     ];
     let mut attached = Vec::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::time::{ClockId, clock_getres};
 use serde::Serialize;
-use weir_model::{INTERRUPT_URGENCY, LONGEST_TICK, LinuxMode, MOST_OF_POLL, TopHalf};
+use weir_model::{INTERRUPT_URGENCY, LONGEST_TICK, MOST_OF_POLL, TopHalf};
 
 use crate::system::{Node, NodeInterface};
 
@@ -59,30 +59,33 @@ impl Share {
             Some(TopHalf::Urgency(_) | TopHalf::Interrupt) | None => None,
         };
         let cap = capped.map(|(runtime, period)| runtime.as_secs_f64() / period.as_secs_f64());
+        let facts = node.linux.mode.facts();
         let urgency = match node.linux.top_half {
-            _ if node.linux.mode == LinuxMode::Predicted => Some(node.most_of(interface).get()),
+            _ if facts.follows_receivers => Some(node.most_of(interface).get()),
             Some(TopHalf::Cap { .. }) => None,
             Some(TopHalf::Urgency(urgency)) => Some(urgency),
             Some(TopHalf::Interrupt) => Some(INTERRUPT_URGENCY),
             None => Some(node.urgency_of(interface).get()),
         };
-        // In the mode exact the cap is that of the top half alone, and each bottom half has its own
+        // With demux the cap is that of the top half alone, and each bottom half has its own
         // receiver's urgency. Otherwise the top half does everything.
-        let most = match node.linux.mode {
-            LinuxMode::Exact => urgency.max(Some(node.urgency_of(interface).get())),
-            LinuxMode::Native | LinuxMode::Predicted => urgency,
+        let most = if facts.demultiplexes {
+            urgency.max(Some(node.urgency_of(interface).get()))
+        } else {
+            urgency
         };
         let (safe, exposed) = node.receivers.iter().partition::<Vec<_>, _>(|receiver| {
             most.is_none_or(|most| receiver.urgency.get() > most)
         });
         let names =
             |of: Vec<&crate::system::NodeReceiver>| of.iter().map(|of| of.name.clone()).collect();
-        let per_packet = match node.linux.mode {
-            LinuxMode::Exact => interface.top_half,
-            LinuxMode::Native | LinuxMode::Predicted => interface
+        let per_packet = if facts.demultiplexes {
+            interface.top_half
+        } else {
+            interface
                 .top_half
                 .map(|top| top + interface.bottom_half.unwrap_or_default())
-                .or(interface.bottom_half),
+                .or(interface.bottom_half)
         };
         let poll = capped.and(per_packet.map(|time| time * MOST_OF_POLL));
         let at_once =
@@ -118,6 +121,7 @@ fn per_second(time: Duration) -> f64 {
 mod tests {
     use super::*;
     use weir_model::Linux;
+    use weir_model::LinuxMode;
 
     use crate::system::NodeReceiver;
     use crate::urgency::Urgency;

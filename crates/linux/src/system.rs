@@ -131,13 +131,15 @@ impl Node {
         let mut linux = system.linux.clone();
         let mode = mode.unwrap_or(linux.mode);
         linux.mode = mode;
-        linux.accounting.get_or_insert(match mode {
-            // It does without BPF, so that it can be had everywhere.
-            LinuxMode::Native => Accounting::Off,
-            LinuxMode::Predicted | LinuxMode::Exact => Accounting::Packets,
+        let facts = mode.facts();
+        // A mode that does without BPF can be had everywhere, and the account needs BPF.
+        linux.accounting.get_or_insert(if facts.loads_programs {
+            Accounting::Packets
+        } else {
+            Accounting::Off
         });
         let mut interfaces = interfaces(system);
-        let only_accounts = mode == LinuxMode::Native && linux.accounting != Some(Accounting::Off);
+        let only_accounts = !facts.loads_programs && linux.accounting != Some(Accounting::Off);
         if interfaces.is_empty() && !only_accounts {
             return Err(NotForLinux::NoInterface {
                 name: system.name.clone(),
@@ -147,13 +149,13 @@ impl Node {
             (interface.urgent, interface.others) = urgent(system, interface, &receivers);
         }
         linux.check(mode)?;
-        if mode == LinuxMode::Predicted && interfaces.len() > predicted::DEVICES {
+        if facts.follows_receivers && interfaces.len() > predicted::DEVICES {
             return Err(NotForLinux::Interfaces {
                 name: system.name.clone(),
                 found: interfaces.len(),
             });
         }
-        if mode == LinuxMode::Exact {
+        if facts.demultiplexes {
             linux.top_half.get_or_insert(CAP);
             linux.receive_buffer.get_or_insert(RECEIVE_BUFFER);
         }
@@ -164,13 +166,19 @@ impl Node {
             interfaces,
             selected: selected(system, &receivers),
             remarks: remarks(system, &receivers),
-            queues: if mode == LinuxMode::Exact {
+            queues: if facts.demultiplexes {
                 queues(system, &receivers)?
             } else {
                 BTreeMap::new()
             },
             receivers,
         })
+    }
+
+    /// Whether a run loads BPF programs: for its mode, or for the account.
+    #[must_use]
+    pub fn loads_programs(&self) -> bool {
+        self.linux.mode.facts().loads_programs || self.is_accounting()
     }
 
     /// Urgencies of the receivers in the file.

@@ -23,7 +23,8 @@ pub use diagnostics::{Diagnostics, LoadError, Problem, did_you_mean};
 pub use freertos::{FRAME_UNITS, FrameBudget, FrameBuffers, FrameLane, Freertos, TickBudget};
 pub use linux::{
     Accounting, CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, Interface, InterfaceThread, LONGEST_TICK,
-    Linux, LinuxBoundError, LinuxContradiction, LinuxMode, MOST_OF_POLL, Match, Predict, TopHalf,
+    Linux, LinuxBoundError, LinuxContradiction, LinuxMode, MOST_OF_POLL, Match, ModeFacts, Predict,
+    TopHalf,
 };
 pub use load::{FILE_BYTES_MOST, load, parse, parse_to_be_limited, read_text};
 pub use quantity::{Duration, QuantityError, Rate};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a system file says to `weir linux`, and the threads that follow from it for the analysis.
 mod contradiction;
+mod mode;
 mod threads;
 
 use std::time::Duration;
@@ -9,6 +10,7 @@ use crate::system::Cost;
 
 pub use crate::file::linux::{Accounting, LinuxMode, Predict};
 pub use contradiction::LinuxContradiction;
+pub use mode::ModeFacts;
 pub use threads::{
     CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, LONGEST_TICK, LinuxBoundError, MOST_OF_POLL,
 };

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clap::{CommandFactory as _, ValueHint};
 use clap_mangen::Man;
 use miette::{IntoDiagnostic as _, WrapErr as _, miette};
-use weir_model::LinuxMode;
 use weir_report::terminal::{Outcome, print, printable};
 
 use super::Cli;
@@ -96,7 +95,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             files.push(NewFile { path, content });
             reads.push(file);
         }
-        if node.linux.mode == LinuxMode::Exact {
+        if node.linux.mode.facts().demultiplexes {
             next.push(format!(
                 "systemctl edit weir-linux@{instance}    # to add --yes-xdp to ExecStart"
             ));

@@ -14,7 +14,6 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use sd_notify::NotifyState;
 use serde_json::json;
-use weir_model::LinuxMode;
 use weir_report::plural;
 use weir_report::terminal::{Outcome, printable};
 
@@ -101,7 +100,7 @@ impl Args {
     fn node(&self) -> miette::Result<Node> {
         let node = self.system.node()?;
         able(&node, self.yes_checksums)?;
-        if node.linux.mode == LinuxMode::Exact && !self.yes_xdp {
+        if node.linux.mode.facts().demultiplexes && !self.yes_xdp {
             return Err(not_agreed(&node));
         }
         Ok(node)

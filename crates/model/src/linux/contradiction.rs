@@ -38,16 +38,16 @@ impl Linux {
     /// # Errors
     /// [`LinuxContradiction`], if it cannot.
     pub fn check(&self, mode: LinuxMode) -> Result<(), LinuxContradiction> {
-        let is_exact = mode == LinuxMode::Exact;
+        let facts = mode.facts();
         match self.top_half {
-            Some(TopHalf::Cap { .. }) if mode == LinuxMode::Predicted => {
+            Some(TopHalf::Cap { .. }) if facts.follows_receivers => {
                 Err(LinuxContradiction::CapFollows)
             }
-            Some(TopHalf::Interrupt) if !is_exact => {
+            Some(TopHalf::Interrupt) if !facts.demultiplexes => {
                 Err(LinuxContradiction::NoThread { mode: mode.name() })
             }
             // The mode exact has a cap where the file says nothing.
-            None if is_exact => Ok(()),
+            None if facts.demultiplexes => Ok(()),
             Some(TopHalf::Cap { .. }) => Ok(()),
             _ if self.cap_timer => Err(LinuxContradiction::NoCap),
             _ => Ok(()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use miette::Diagnostic;
 
-use super::{InterfaceThread, LinuxContradiction, LinuxMode, TopHalf};
+use super::{InterfaceThread, LinuxContradiction, TopHalf};
 use crate::system::{Cost, Flow, Origin, Receiver, Source, System};
 
 /// The cap of the mode [`LinuxMode::Exact`] where the file states none: 5 % of a processor, in
@@ -219,14 +219,16 @@ impl InterfaceThreads<'_> {
         }
         self.refuse_exposed(system)?;
         let packet = self.per_packet(system);
-        let threads = match (system.linux.top_half, system.linux.mode) {
-            (None, LinuxMode::Exact) => self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD)?,
-            (Some(TopHalf::Cap { runtime, period }), _) => {
+        let threads = match system.linux.top_half {
+            Some(TopHalf::Cap { runtime, period }) => {
                 self.capped(system, packet, runtime, period)?
             }
-            (Some(TopHalf::Urgency(urgency)), _) => self.urgent(system, packet, urgency)?,
-            (Some(TopHalf::Interrupt), _) => self.urgent(system, packet, INTERRUPT_URGENCY)?,
-            (None, _) => self.urgent(system, packet, self.urgency(system))?,
+            Some(TopHalf::Urgency(urgency)) => self.urgent(system, packet, urgency)?,
+            Some(TopHalf::Interrupt) => self.urgent(system, packet, INTERRUPT_URGENCY)?,
+            None if system.linux.mode.facts().demultiplexes => {
+                self.capped(system, packet, CAP_RUNTIME, CAP_PERIOD)?
+            }
+            None => self.urgent(system, packet, self.urgency(system))?,
         };
         // Their work is in the threads now.
         system
@@ -255,18 +257,19 @@ impl InterfaceThreads<'_> {
     /// The urgency that the mode gives the threads where the file states none.
     fn urgency(&self, system: &System) -> u8 {
         let most = self.receivers(system).map(|of| of.urgency).max();
-        match system.linux.mode {
-            LinuxMode::Predicted => most.unwrap_or(MOST_PREDICTED).min(MOST_PREDICTED),
-            LinuxMode::Native | LinuxMode::Exact => most.unwrap_or(0),
+        if system.linux.mode.facts().follows_receivers {
+            most.unwrap_or(MOST_PREDICTED).min(MOST_PREDICTED)
+        } else {
+            most.unwrap_or(0)
         }
     }
 
     /// Refuses deadlines below work that the threads release: its bursts have no bound in a file.
     fn refuse_exposed(&self, system: &System) -> Result<(), LinuxBoundError> {
-        let is_exact = system.linux.mode == LinuxMode::Exact;
+        let is_demultiplexed = system.linux.mode.facts().demultiplexes;
         let others = self.receivers(system);
         let other = others
-            .filter(|of| is_exact || of.works_per_packet())
+            .filter(|of| is_demultiplexed || of.works_per_packet())
             .max_by_key(|of| of.urgency);
         let exposed = other.and_then(|other| Some((late(system, other.urgency)?, other)));
         match exposed {
@@ -409,14 +412,18 @@ impl InterfaceThreads<'_> {
     /// What the thread does for a packet at worst: the most of each part, as `weir linux plan`
     /// takes them.
     fn per_packet(&self, system: &System) -> Cost {
-        let is_exact = system.linux.mode == LinuxMode::Exact;
+        let is_demultiplexed = system.linux.mode.facts().demultiplexes;
         let (top, bottom) =
             self.flows(system)
                 .fold((Cost::NONE, Cost::NONE), |(top, bottom), flow| {
                     let of_flow = sum(flow.top_half, flow.demux);
                     (larger(top, of_flow), larger(bottom, flow.bottom_half))
                 });
-        if is_exact { top } else { sum(top, bottom) }
+        if is_demultiplexed {
+            top
+        } else {
+            sum(top, bottom)
+        }
     }
 }
 
