@@ -20,7 +20,7 @@ mod tune;
 mod verify;
 mod weir;
 
-/// Do the tests take their long form? CONTRIBUTING.md says when.
-fn is_long() -> bool {
-    std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1")
-}
+#[path = "../../test-length.rs"]
+mod length;
+
+use length::is_long;

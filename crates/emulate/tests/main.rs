@@ -24,7 +24,7 @@ mod soc;
 mod timers;
 mod trace;
 
-/// Do the tests take their long form? CONTRIBUTING.md says when.
-fn is_long() -> bool {
-    std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1")
-}
+#[path = "../../test-length.rs"]
+mod length;
+
+use length::is_long;

@@ -3,7 +3,6 @@
 //! that are small enough to try everything nothing better exists.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use weir_analysis::units_hold;
 use weir_model::{Interval, Policy, System, Timing};
 
@@ -17,6 +16,11 @@ use crate::search::{TuningSolution, alternatives, is_feasible, search};
 use crate::session::MOST_ROUNDS;
 use crate::task::{Aim, Options, TuningTask};
 use crate::window::{bursts_alone, ideal, is_alike, is_refuted, rates_alone};
+
+#[path = "../../test-cases.rs"]
+mod number;
+
+use number::cases;
 
 fn tuned<'a>(
     system: &'a System,
@@ -315,18 +319,6 @@ fn by_force(task: &TuningTask, scale: Percent) -> impl Iterator<Item = (LimitPla
         let applied = plan.apply(task.system, task.platform);
         units_hold(&applied).then_some((plan, applied))
     })
-}
-
-/// The random cases of a test: `few`, the same in each run, or in the long form `many`, others in
-/// each run. CONTRIBUTING.md says when that is.
-fn cases(few: u32, many: u32) -> ProptestConfig {
-    if std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1") {
-        return ProptestConfig::with_cases(many);
-    }
-    ProptestConfig {
-        rng_seed: RngSeed::Fixed(1),
-        ..ProptestConfig::with_cases(few)
-    }
 }
 
 proptest! {
