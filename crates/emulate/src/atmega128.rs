@@ -24,7 +24,7 @@ use std::ffi::CString;
 
 use self::account::Account;
 pub use self::account::VectorAccount;
-use self::core::{Core, Mishap};
+use self::core::{Core, CoreFault};
 pub use self::peripherals::LineCount;
 use self::peripherals::Peripherals;
 pub use self::pins::{Driver, Move};
@@ -236,7 +236,7 @@ impl<'a> Atmega128Board<'a> {
         self.process_events()?;
         // simavr only reports some errors; the next board on this thread must not inherit them.
         match self.core.take_mishap() {
-            Some(mishap) => Err(self.mishap(Some(mishap))),
+            Some(core_fault) => Err(self.core_fault(Some(core_fault))),
             None => Ok(()),
         }
     }
@@ -267,7 +267,7 @@ impl<'a> Atmega128Board<'a> {
         if self.core.is_sleeping() {
             self.fall_asleep()?;
         } else if self.core.is_crashed() {
-            return Err(self.mishap(self.core.take_mishap()));
+            return Err(self.core_fault(self.core.take_mishap()));
         }
         Ok(())
     }
@@ -420,13 +420,13 @@ impl<'a> Atmega128Board<'a> {
         Ok(())
     }
 
-    fn mishap(&self, mishap: Option<Mishap>) -> RunError {
-        let (what, help) = match mishap {
-            Some(Mishap::BadOpcode) => (
+    fn core_fault(&self, core_fault: Option<CoreFault>) -> RunError {
+        let (what, help) = match core_fault {
+            Some(CoreFault::BadOpcode) => (
                 "executes an instruction that the chip does not have",
                 "a wild jump, or code for another chip: look at the code that leads there",
             ),
-            Some(Mishap::OutsideRam) => (
+            Some(CoreFault::OutsideRam) => (
                 "accesses an address beyond the RAM",
                 "look for a wild pointer",
             ),

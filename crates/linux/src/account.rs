@@ -16,7 +16,7 @@ mod interval;
 mod layout;
 mod ledger;
 mod overload;
-mod people;
+mod processes;
 mod programs;
 mod report;
 mod shown;
@@ -33,17 +33,17 @@ use crate::exact::Counters as ExactCounters;
 use crate::receivers::{PacketKey, Protocol, ReceiverTable};
 use crate::settings::Namespace;
 
-use interval::{Breakdown, MeasuredInterval, To};
+use interval::{Breakdown, Destination, MeasuredInterval};
 use layout::{Delivery, HandlerPlace, since};
-use ledger::{Bookings, Ledger, OfFlow, PortFlow, Whose};
+use ledger::{Bookings, Ledger, OfFlow, PortFlow, Readers};
 pub use overload::{Cause, Culprit, Event, Limits, ReceiverProcess, Traffic};
 use overload::{LoadSample, Watch};
-use people::People;
+use processes::ProcessTable;
 use programs::{AccountPrograms, Counters};
 pub use report::{
     AccountReport, Cgroup, Cpu, EndedProcesses, FlowReport, InterruptTime, KernelThread, Process,
 };
-use workers::Crew;
+use workers::WorkerTable;
 
 /// Turns without a change after which a counter makes room for others.
 const IDLE_TURNS: u32 = 30;
@@ -145,11 +145,11 @@ pub struct Accountant {
     counters: Counters,
     given: DemuxCounts,
     devices: BTreeMap<String, Traffic>,
-    crew: Crew,
-    people: People,
+    table: WorkerTable,
+    processes: ProcessTable,
     /// Last known holders of each socket, by its cookie: it may be closed before its last packets
     /// are booked.
-    holders: BTreeMap<u64, Whose>,
+    holders: BTreeMap<u64, Readers>,
     /// Cookie of the network namespace in which interfaces have names.
     namespace: u64,
     idle_places: BTreeMap<HandlerPlace, u32>,
@@ -172,7 +172,7 @@ impl Accountant {
     pub fn start(options: Options) -> Result<Self, Error> {
         let programs = AccountPrograms::load(options.packets)?;
         programs.name_interrupts(&sources::network_interrupts())?;
-        let crew = Crew::find(sources::is_without_interrupts())?;
+        let table = WorkerTable::find(sources::is_without_interrupts())?;
         let counters = programs.read()?;
         let now = Instant::now();
         Ok(Self {
@@ -185,8 +185,8 @@ impl Accountant {
             looked: now,
             counters,
             given: DemuxCounts::default(),
-            crew,
-            people: People::default(),
+            table,
+            processes: ProcessTable::default(),
             holders: BTreeMap::new(),
             namespace: Namespace::own().map_or(0, |own| own.cookie()),
             idle_places: BTreeMap::new(),
@@ -215,39 +215,39 @@ impl Accountant {
         let counters = self.programs.read()?;
         if now - self.looked >= LOOK_AGAIN {
             self.looked = now;
-            self.people.look_again();
+            self.processes.look_again();
             self.programs
                 .name_interrupts(&sources::network_interrupts())?;
-            self.crew.look_again()?;
+            self.table.look_again()?;
         }
         for place in counters.spent.keys() {
-            let person = self.people.host(place.host, place.is_kernel);
-            if let (Some(thread), Some(work)) = (person.thread, person.work()) {
-                self.crew.join(thread, &work);
+            let entry = self.processes.host(place.host, place.is_kernel);
+            if let (Some(thread), Some(work)) = (entry.thread, entry.work()) {
+                self.table.join(thread, &work);
             }
         }
         let overhead = self.options.interrupt_overhead.as_nanos() as u64;
-        let interval = interval::between(&self.counters, &counters, &self.crew.run(), overhead);
+        let interval = interval::between(&self.counters, &counters, &self.table.run(), overhead);
         let handed = given.map(|given| given.since(&self.given));
         let keys = handed.as_ref().map(|handed| {
             let keys = handed.keys.iter();
-            keys.map(|(key, packets)| (To::Key(*key), *packets))
+            keys.map(|(key, packets)| (Destination::Key(*key), *packets))
                 .collect()
         });
         let shares = divide::divide(&interval.pools, keys.as_ref());
         self.note_holders(&interval, table);
-        let (holders, people) = (&self.holders, &self.people);
+        let (holders, processes) = (&self.holders, &self.processes);
         let booked = self.ledger.book(
             &interval,
             &shares,
-            |to| whose(to, holders, table),
-            |host| people.known(host).is_some_and(|person| !person.is_kernel),
+            |to| readers_of(to, holders, table),
+            |host| processes.known(host).is_some_and(|entry| !entry.is_kernel),
         );
         self.counters = counters;
         self.given = given.cloned().unwrap_or_default();
         self.note(&interval, &booked);
         for pid in self.ledger.processes().collect::<Vec<_>>() {
-            self.people.of(pid);
+            self.processes.of(pid);
         }
         let seen = self.seen(&interval, now - self.turned, handed.as_ref());
         self.turned = now;
@@ -255,7 +255,7 @@ impl Accountant {
         if let Some(Event::Begins { culprit, .. }) = &mut event {
             *culprit = self.culprit(&interval, &booked, &seen);
         }
-        for pid in self.people.forget_ended() {
+        for pid in self.processes.forget_ended() {
             self.ledger.end(pid);
         }
         self.make_room(&interval)?;
@@ -276,13 +276,15 @@ impl Accountant {
 
     fn note_holders(&mut self, interval: &MeasuredInterval, table: &ReceiverTable) {
         for to in interval.pools.iter().flat_map(|pool| pool.delivered.keys()) {
-            let To::Socket(socket) = to else { continue };
+            let Destination::Socket(socket) = to else {
+                continue;
+            };
             if let Some((place, readers)) = table.holders(socket.cookie) {
-                let whose = Whose {
+                let readers_of = Readers {
                     namespace: place.namespace,
                     readers: readers.clone(),
                 };
-                self.holders.insert(socket.cookie, whose);
+                self.holders.insert(socket.cookie, readers_of);
             }
         }
     }
@@ -380,11 +382,11 @@ impl Accountant {
             .filter(|(flow, _)| flow.interface != 0)
             .max_by_key(|(_, of)| of.packets);
         let receiver = of.readers.first().map(|pid| {
-            let person = self.people.known(*pid);
+            let entry = self.processes.known(*pid);
             ReceiverProcess {
                 pid: *pid,
-                command: person.map_or_else(|| "?".to_owned(), |person| person.command.clone()),
-                cgroup: person.map_or_else(String::new, |person| person.cgroup.clone()),
+                command: entry.map_or_else(|| "?".to_owned(), |entry| entry.command.clone()),
+                cgroup: entry.map_or_else(String::new, |entry| entry.cgroup.clone()),
             }
         });
         Some(Culprit {
@@ -418,8 +420,8 @@ impl Accountant {
 }
 
 /// Processes that a packet is for.
-fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose {
-    if let To::Socket(socket) = to {
+fn readers_of(to: Destination, holders: &BTreeMap<u64, Readers>, table: &ReceiverTable) -> Readers {
+    if let Destination::Socket(socket) = to {
         if let Some(known) = holders.get(&socket.cookie) {
             return known.clone();
         }
@@ -433,7 +435,7 @@ fn whose(to: To, holders: &BTreeMap<u64, Whose>, table: &ReceiverTable) -> Whose
         all.insert(reader.id.pid);
     }
     let only = namespaces.first().filter(|_| namespaces.len() == 1);
-    Whose {
+    Readers {
         namespace: only.copied().unwrap_or(0),
         readers: all,
     }

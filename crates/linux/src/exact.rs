@@ -32,7 +32,7 @@ pub use classes::ClassThread;
 use classes::ThreadClass;
 pub use counters::{ClassCount, Counters, Counts, DemuxReason, TransportPort};
 use interface::XdpAttachment;
-pub use interface::{InterfaceName, There};
+pub use interface::{InterfaceName, XdpState};
 use layout::{CLASSES, COUNTS_WORDS, PORTS, SAME_CPU};
 pub use table::{Table, TableError};
 use weir_report::terminal::printable;

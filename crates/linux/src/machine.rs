@@ -7,7 +7,7 @@ use std::path::Path;
 use procfs::process::Process;
 use weir_model::did_you_mean;
 
-use crate::exact::There;
+use crate::exact::XdpState;
 use crate::settings::NetDevice;
 use crate::system::Node;
 use crate::veth::Checksums;
@@ -94,7 +94,7 @@ pub struct Machine {
     /// packets.
     pub without_napi: Vec<String>,
     /// XDP of the interfaces, by name, in the mode exact.
-    pub xdp: Vec<(String, There)>,
+    pub xdp: Vec<(String, XdpState)>,
     /// Checksums of the interfaces' packets, by name, in the mode exact.
     pub checksums: Vec<(String, Checksums)>,
 }
@@ -244,7 +244,7 @@ impl Machine {
         let wanted = wanted.filter(|_| node.linux.mode.facts().demultiplexes);
         let xdp = wanted
             .clone()
-            .filter_map(|name| Some((name.clone(), There::of(name).ok()?)));
+            .filter_map(|name| Some((name.clone(), XdpState::of(name).ok()?)));
         let checksums = wanted.filter_map(|name| Some((name.clone(), Checksums::of(name).ok()?)));
         Ok(Self {
             kernel: (version.major, version.minor),
@@ -450,10 +450,10 @@ mod tests {
         let native = Some(true);
         let other = Machine {
             xdp: vec![
-                ("eth0".to_owned(), There { program, native }),
+                ("eth0".to_owned(), XdpState { program, native }),
                 (
                     "eth1".to_owned(),
-                    There {
+                    XdpState {
                         program: None,
                         native: Some(false),
                     },

@@ -39,7 +39,7 @@ use crate::urgency::Urgency;
 
 pub use device::Device;
 use device::is_napi;
-use queue::Own;
+use queue::UrgentQueue;
 
 /// Something that was wanted and could not be had.
 #[derive(Debug, thiserror::Error)]
@@ -378,13 +378,13 @@ impl Native {
 }
 
 /// The queue of `device`'s most urgent packets, if its thread is known and has a policy of its own.
-fn own(device: &Device, notes: &mut Vec<Note>) -> Option<Own> {
+fn own(device: &Device, notes: &mut Vec<Note>) -> Option<UrgentQueue> {
     if !device.tells_queues_apart() {
         return None;
     }
     let open = device.interface.open().ok()?;
     // What the card refuses is noted with the settings.
-    let own = Own::of(device, &open, &mut Vec::new())?;
+    let own = UrgentQueue::of(device, &open, &mut Vec::new())?;
     if own.instance.is_none() {
         notes.push(Note::NoInstance {
             interface: device.interface.name.clone(),

@@ -3,9 +3,9 @@
 //! part is due, and once a period. Each part has a section of its own in the status.
 mod accounting;
 pub mod exact;
+mod messages;
 mod predicted;
 mod presence;
-mod said;
 mod settings;
 
 use std::os::fd::BorrowedFd;
@@ -22,9 +22,9 @@ use crate::system::Node;
 
 use accounting::Accounting;
 use exact::Demultiplexing;
+pub use messages::Messages;
 use predicted::PredictedPart;
 pub use presence::Presence;
-pub use said::Said;
 use settings::Settings;
 
 /// Time between two turns that nothing has asked for. In these a part notices what no descriptor
@@ -68,7 +68,7 @@ pub struct Turn<'a> {
     /// Journal through which the part changes settings.
     pub journal: &'a mut Journal,
     /// Messages for the user.
-    pub said: &'a mut Said,
+    pub messages: &'a mut Messages,
     /// The run's interfaces that are present. The others are left alone until they are back; that
     /// they are missing has been reported.
     pub presence: &'a Presence,
@@ -146,14 +146,14 @@ impl RunParts {
     /// # Errors
     /// Fails if receivers cannot be followed any longer; in the first turn also if an interface is
     /// missing or a part cannot do its work.
-    pub fn turn(&mut self, journal: &mut Journal, said: &mut Said) -> miette::Result<bool> {
+    pub fn turn(&mut self, journal: &mut Journal, messages: &mut Messages) -> miette::Result<bool> {
         let now = Instant::now();
         let is_period = now >= self.period;
         if is_period {
             self.period = now + PERIOD;
-            match self.presence.look(&self.node, said) {
+            match self.presence.look(&self.node, messages) {
                 Ok(()) => {}
-                Err(error) if self.is_begun => said.once(&format!("{error:#}")),
+                Err(error) if self.is_begun => messages.once(&format!("{error:#}")),
                 Err(error) => return Err(error),
             }
         }
@@ -163,7 +163,7 @@ impl RunParts {
         };
         let mut turn = Turn {
             journal,
-            said,
+            messages,
             presence: &self.presence,
             receivers: self.follower.as_ref().map(Follower::table),
             changes: &changes,
@@ -173,14 +173,14 @@ impl RunParts {
             match part.turn(&mut turn) {
                 Ok(()) => {}
                 Err(_) if self.is_begun && self.presence.is_outdated() => {}
-                Err(error) if self.is_begun => turn.said.once(&format!("{error:#}")),
+                Err(error) if self.is_begun => turn.messages.once(&format!("{error:#}")),
                 Err(error) => return Err(error),
             }
         }
         if let Some(accounting) = &mut self.accounting {
             let given = || self.parts.iter().find_map(|part| part.given());
-            if let Err(error) = accounting.turn(turn.receivers, given, turn.said) {
-                turn.said.once(&format!("{error:#}"));
+            if let Err(error) = accounting.turn(turn.receivers, given, turn.messages) {
+                turn.messages.once(&format!("{error:#}"));
             }
         }
         self.is_begun = true;

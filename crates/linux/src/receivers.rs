@@ -34,7 +34,7 @@ pub use follower::{Follower, Options};
 pub use inspect::{SocketReader, inspect};
 pub use programs::Error;
 pub use reach::Reach;
-pub use rules::{Rule, RuleSet, Who};
+pub use rules::{Rule, RuleSet, RuleSubject};
 pub use table::ReceiverTable;
 
 /// A protocol with ports.

@@ -96,7 +96,7 @@ const UNITS: &[&str] = &["Hz", "kHz", "MHz", "cycles", "ns", "us", "ms", "s", ""
 
 /// One thing that can happen to a text.
 #[derive(Debug, Clone)]
-enum Mishap {
+enum TextChange {
     Truncate(Index),
     Cut(Index, usize),
     Insert(Index, &'static str),
@@ -109,8 +109,8 @@ enum Mishap {
     SwapLines(Index, Index),
 }
 
-fn mishap() -> impl Strategy<Value = Mishap> {
-    use Mishap::*;
+fn text_change() -> impl Strategy<Value = TextChange> {
+    use TextChange::*;
     prop_oneof![
         1 => any::<Index>().prop_map(Truncate),
         2 => (any::<Index>(), 1..40_usize).prop_map(|(at, length)| Cut(at, length)),
@@ -133,7 +133,7 @@ fn places(text: &str, found: impl Fn(&str, char) -> bool) -> Vec<usize> {
         .collect()
 }
 
-fn apply(text: String, mishap: &Mishap) -> String {
+fn apply(text: String, text_change: &TextChange) -> String {
     let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let lines: Vec<&str> = text.lines().collect();
     if boundaries.is_empty() || lines.is_empty() {
@@ -141,19 +141,21 @@ fn apply(text: String, mishap: &Mishap) -> String {
     }
     let place = |at: &Index| *at.get(&boundaries);
     let join = |lines: Vec<&str>| lines.join("\n");
-    match mishap {
-        Mishap::Truncate(at) => text[..place(at)].to_owned(),
-        Mishap::Cut(at, length) => {
+    match text_change {
+        TextChange::Truncate(at) => text[..place(at)].to_owned(),
+        TextChange::Cut(at, length) => {
             let rest: String = text[place(at)..].chars().skip(*length).collect();
             format!("{}{rest}", &text[..place(at)])
         }
-        Mishap::Insert(at, piece) => format!("{}{piece}{}", &text[..place(at)], &text[place(at)..]),
-        Mishap::Byte(at, byte) => {
+        TextChange::Insert(at, piece) => {
+            format!("{}{piece}{}", &text[..place(at)], &text[place(at)..])
+        }
+        TextChange::Byte(at, byte) => {
             let mut bytes = text.clone().into_bytes();
             bytes[place(at)] = *byte;
             String::from_utf8_lossy(&bytes).into_owned()
         }
-        Mishap::Value(at, word) => {
+        TextChange::Value(at, word) => {
             let all = places(&text, |rest, _| rest.starts_with("= "));
             let Some(&begin) = (!all.is_empty()).then(|| at.get(&all)) else {
                 return text;
@@ -164,7 +166,7 @@ fn apply(text: String, mishap: &Mishap) -> String {
                 .map_or(text.len(), |end| begin + end);
             format!("{}{word}{}", &text[..begin], &text[end..])
         }
-        Mishap::Unit(at, unit) => {
+        TextChange::Unit(at, unit) => {
             let all = places(&text, |rest, c| {
                 c.is_ascii_digit() && rest[1..].starts_with(|c: char| c.is_ascii_alphabetic())
             });
@@ -177,24 +179,24 @@ fn apply(text: String, mishap: &Mishap) -> String {
                 .map_or(text.len(), |end| begin + end);
             format!("{}{unit}{}", &text[..begin], &text[end..])
         }
-        Mishap::Digit(at, digit) => {
+        TextChange::Digit(at, digit) => {
             let all = places(&text, |_, c| c.is_ascii_digit());
             let Some(&begin) = (!all.is_empty()).then(|| at.get(&all)) else {
                 return text;
             };
             format!("{}{digit}{}", &text[..begin], &text[begin + 1..])
         }
-        Mishap::DuplicateLine(from, to) => {
+        TextChange::DuplicateLine(from, to) => {
             let mut all = lines.clone();
             all.insert(to.index(lines.len()), lines[from.index(lines.len())]);
             join(all)
         }
-        Mishap::DropLine(at) => {
+        TextChange::DropLine(at) => {
             let mut all = lines.clone();
             all.remove(at.index(lines.len()));
             join(all)
         }
-        Mishap::SwapLines(one, other) => {
+        TextChange::SwapLines(one, other) => {
             let mut all = lines.clone();
             all.swap(one.index(lines.len()), other.index(lines.len()));
             join(all)
@@ -255,9 +257,9 @@ proptest! {
     #[test]
     fn a_changed_file_is_refused_or_a_system(
         file in select(good_files()),
-        mishaps in prop::collection::vec(mishap(), 1..4),
+        text_changes in prop::collection::vec(text_change(), 1..4),
     ) {
-        let text = mishaps.iter().fold(file, apply);
+        let text = text_changes.iter().fold(file, apply);
         judge(&text);
     }
 

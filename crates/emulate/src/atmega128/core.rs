@@ -34,7 +34,7 @@ pub struct Original {
 
 /// An error inside simavr during the last instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mishap {
+pub enum CoreFault {
     /// The chip does not have this instruction.
     BadOpcode,
     /// The instruction accessed an address beyond the RAM.
@@ -43,7 +43,7 @@ pub enum Mishap {
 
 thread_local! {
     /// simavr reports some errors to its logger only; a board stays on one thread while it runs.
-    static MISHAP: Cell<Option<Mishap>> = const { Cell::new(None) };
+    static CORE_FAULT: Cell<Option<CoreFault>> = const { Cell::new(None) };
 }
 
 thread_local! {
@@ -76,9 +76,9 @@ unsafe extern "C" fn note_mishap(
     let format = unsafe { CStr::from_ptr(format) }.to_bytes();
     let says = |words: &[u8]| format.windows(words.len()).any(|part| part == words);
     if says(b"Invalid Opcode") {
-        MISHAP.set(Some(Mishap::BadOpcode));
+        CORE_FAULT.set(Some(CoreFault::BadOpcode));
     } else if says(b"*** Wrapping") {
-        MISHAP.set(Some(Mishap::OutsideRam));
+        CORE_FAULT.set(Some(CoreFault::OutsideRam));
     }
 }
 
@@ -123,7 +123,7 @@ impl Core {
                 simavr::avr_ioctl(avr, set_flags, (&raw mut flags).cast());
             }
         }
-        MISHAP.set(None);
+        CORE_FAULT.set(None);
         Some(Self { avr })
     }
 
@@ -253,8 +253,8 @@ impl Core {
     }
 
     /// The error that simavr has reported since the last call on this thread.
-    pub fn take_mishap(&self) -> Option<Mishap> {
-        MISHAP.take()
+    pub fn take_mishap(&self) -> Option<CoreFault> {
+        CORE_FAULT.take()
     }
 
     /// The callbacks at an address; `None` if there are none.

@@ -13,14 +13,14 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// Receiver of packets, as far as the kernel knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum To {
+pub(super) enum Destination {
     /// A socket that received them.
     Socket(SocketKey),
     /// The readers of a key: a program gave the packets to the key's class.
     Key(PacketKey),
 }
 
-impl To {
+impl Destination {
     /// Protocol and port; none: neither TCP nor UDP.
     pub fn key(self) -> Option<PacketKey> {
         match self {
@@ -34,11 +34,11 @@ impl To {
 }
 
 /// Kernel threads that do the work of interrupts, with the run time of each in ns.
-pub(super) type Workers = BTreeMap<u32, Ran>;
+pub(super) type Workers = BTreeMap<u32, RunTime>;
 
 /// Run time of a kernel thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Ran {
+pub(super) struct RunTime {
     /// Time in ns, as the kernel reports it.
     pub time: u64,
     /// Whether the time excludes device handlers that interrupted the thread.
@@ -88,7 +88,7 @@ impl Breakdown {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MeasuredInterval {
     pub parts: Breakdown,
-    pub pools: Vec<Pool<To>>,
+    pub pools: Vec<Pool<Destination>>,
     pub interrupts: u64,
     pub lost: MapOverflow,
     /// Counters that have not changed since the reading before.
@@ -99,7 +99,7 @@ pub(super) struct MeasuredInterval {
 #[derive(Default)]
 struct IntervalCounts {
     spent: Spent,
-    delivered: BTreeMap<To, u64>,
+    delivered: BTreeMap<Destination, u64>,
 }
 
 impl IntervalCounts {
@@ -139,7 +139,9 @@ pub(super) fn between(
             interval.idle_deliveries.push(*delivery);
         } else {
             let counted = places.entry(delivery.place).or_default();
-            counted.delivered.insert(To::Socket(delivery.socket), more);
+            counted
+                .delivered
+                .insert(Destination::Socket(delivery.socket), more);
         }
     }
     interval.parts.lost = interval.lost.time;
@@ -181,7 +183,7 @@ pub(super) fn between(
     interval
 }
 
-fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> Pool<To> {
+fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> Pool<Destination> {
     Pool {
         host: place.host,
         cpu: place.cpu,
@@ -195,7 +197,7 @@ fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> 
 impl MeasuredInterval {
     /// The pools of a thread. Its run time is known as a sum, which is divided over CPUs in
     /// proportion to its packets there.
-    fn worker(&mut self, host: u32, ran: Ran, mut places: Vec<(u32, IntervalCounts)>) {
+    fn worker(&mut self, host: u32, ran: RunTime, mut places: Vec<(u32, IntervalCounts)>) {
         if places.is_empty() {
             if ran.time == 0 {
                 return;
@@ -299,7 +301,10 @@ mod tests {
         };
         assert_eq!((pool.host, pool.cpu), (7, 0));
         assert_eq!((pool.time, pool.apart, pool.polled), (110, 5, 3));
-        assert_eq!(pool.delivered, BTreeMap::from([(To::Socket(SOCKET), 3)]));
+        assert_eq!(
+            pool.delivered,
+            BTreeMap::from([(Destination::Socket(SOCKET), 3)])
+        );
         assert_eq!(interval.parts.total(), 115);
         assert_eq!(interval.idle_places, [place(1, 8)]);
         assert_eq!(interval.cpus(), BTreeMap::from([(0, 115)]));
@@ -336,9 +341,9 @@ mod tests {
             ],
             &[],
         );
-        let ran = Ran {
+        let ran = RunTime {
             time: 1000,
-            ..Ran::default()
+            ..RunTime::default()
         };
         let with = |ran| between(&Counters::default(), &now, &Workers::from([(40, ran)]), 9);
         let times = |interval: &MeasuredInterval| {
@@ -351,7 +356,7 @@ mod tests {
         assert_eq!(times(&interval), [(740, 10), (250, 0)]);
         assert_eq!(interval.parts.total(), 1000);
         // The time that the kernel has excluded is added.
-        let interval = with(Ran {
+        let interval = with(RunTime {
             without_handlers: true,
             without_soft: true,
             ..ran
@@ -361,11 +366,11 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_seen_nowhere_ran_all_the_same() {
-        let ran = Ran {
+        let ran = RunTime {
             time: 10,
-            ..Ran::default()
+            ..RunTime::default()
         };
-        let workers = Workers::from([(40, ran), (41, Ran::default())]);
+        let workers = Workers::from([(40, ran), (41, RunTime::default())]);
         let interval = between(&Counters::default(), &Counters::default(), &workers, 9);
         assert_eq!(interval.parts.total(), 10);
         assert_eq!(interval.pools.len(), 1);

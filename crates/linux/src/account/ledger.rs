@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_core_sys::account::{Account, Config, Mode};
 
 use super::divide::{Shares, apportion};
-use super::interval::{MeasuredInterval, To};
+use super::interval::{Destination, MeasuredInterval};
 use super::layout::SocketKey;
 use crate::receivers::PacketKey;
 
@@ -64,7 +64,7 @@ pub(super) struct PortFlow {
 
 /// The processes that receive packets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Whose {
+pub(super) struct Readers {
     /// Cookie of the socket's network namespace; 0: not known.
     pub namespace: u64,
     /// The processes, each once.
@@ -72,15 +72,15 @@ pub(super) struct Whose {
 }
 
 impl PortFlow {
-    fn of(to: To, namespace: u64) -> Self {
+    fn of(to: Destination, namespace: u64) -> Self {
         let key = to.key();
         match to {
-            To::Key(_) => Self {
+            Destination::Key(_) => Self {
                 key,
                 interface: 0,
                 namespace,
             },
-            To::Socket(SocketKey { interface, .. }) => Self {
+            Destination::Socket(SocketKey { interface, .. }) => Self {
                 key,
                 interface,
                 namespace,
@@ -152,8 +152,8 @@ impl Ledger {
     pub fn book(
         &mut self,
         interval: &MeasuredInterval,
-        shares: &[Shares<To>],
-        whose: impl Fn(To) -> Whose,
+        shares: &[Shares<Destination>],
+        readers_of: impl Fn(Destination) -> Readers,
         is_process: impl Fn(u32) -> bool,
     ) -> Bookings {
         let mut booked = Bookings::default();
@@ -165,7 +165,7 @@ impl Ledger {
             self.account
                 .handled(DEVICE, None, shares.orphans + shares.unattributed);
             for (to, time) in &shares.received {
-                let Whose { namespace, readers } = whose(*to);
+                let Readers { namespace, readers } = readers_of(*to);
                 let packets = pool.delivered.get(to).copied().unwrap_or(0);
                 totals.packets += packets;
                 let of_flow = booked
@@ -266,27 +266,27 @@ mod tests {
     use super::*;
     use crate::receivers::Protocol;
 
-    const fn port(port: u16) -> To {
-        To::Key(PacketKey {
+    const fn port(port: u16) -> Destination {
+        Destination::Key(PacketKey {
             protocol: Protocol::Udp,
             port,
         })
     }
 
     /// Whoever has that port as its number; port 0 nobody, port 9 two processes.
-    fn whose(to: To) -> Whose {
+    fn readers_of(to: Destination) -> Readers {
         let readers = match to {
-            To::Key(PacketKey { port: 0, .. }) | To::Socket(_) => BTreeSet::new(),
-            To::Key(PacketKey { port: 9, .. }) => BTreeSet::from([1, 2]),
-            To::Key(PacketKey { port, .. }) => BTreeSet::from([u32::from(port)]),
+            Destination::Key(PacketKey { port: 0, .. }) | Destination::Socket(_) => BTreeSet::new(),
+            Destination::Key(PacketKey { port: 9, .. }) => BTreeSet::from([1, 2]),
+            Destination::Key(PacketKey { port, .. }) => BTreeSet::from([u32::from(port)]),
         };
-        Whose {
+        Readers {
             namespace: 0,
             readers,
         }
     }
 
-    fn interval(pools: Vec<Pool<To>>) -> MeasuredInterval {
+    fn interval(pools: Vec<Pool<Destination>>) -> MeasuredInterval {
         let time = pools.iter().map(|pool| pool.time + pool.apart).sum();
         MeasuredInterval {
             parts: Breakdown {
@@ -300,12 +300,21 @@ mod tests {
 
     fn book(ledger: &mut Ledger, interval: &MeasuredInterval) -> Bookings {
         // Hosts from 100 on are kernel threads.
-        ledger.book(interval, &divide(&interval.pools, None), whose, |host| {
-            host != 0 && host < 100
-        })
+        ledger.book(
+            interval,
+            &divide(&interval.pools, None),
+            readers_of,
+            |host| host != 0 && host < 100,
+        )
     }
 
-    fn pool(host: u32, time: u64, apart: u64, polled: u64, delivered: &[(u16, u64)]) -> Pool<To> {
+    fn pool(
+        host: u32,
+        time: u64,
+        apart: u64,
+        polled: u64,
+        delivered: &[(u16, u64)],
+    ) -> Pool<Destination> {
         Pool {
             host,
             cpu: 0,
@@ -375,7 +384,7 @@ mod tests {
         assert_eq!(ledger.of(1).charged(), 100);
     }
 
-    fn pools() -> impl Strategy<Value = Vec<Pool<To>>> {
+    fn pools() -> impl Strategy<Value = Vec<Pool<Destination>>> {
         let delivered = proptest::collection::vec((0..10_u16, 0..1000_u64), 0..4);
         let host = prop_oneof![0..12_u32, Just(100)];
         let all = (

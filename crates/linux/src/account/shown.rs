@@ -40,7 +40,7 @@ pub(super) fn report(of: &Accountant) -> AccountReport {
     AccountReport {
         elapsed_ns: (of.turned - of.began).as_nanos() as u64,
         counts_packets: of.options.packets,
-        used_without_interrupts: of.crew.is_without_interrupts(),
+        used_without_interrupts: of.table.is_without_interrupts(),
         measured: InterruptTime {
             total_ns: of.parts.total(),
             device_ns: of.parts.device,
@@ -64,7 +64,7 @@ pub(super) fn report(of: &Accountant) -> AccountReport {
             .map(|(&cpu, &interrupts_ns)| Cpu { cpu, interrupts_ns })
             .collect(),
         threads: of
-            .crew
+            .table
             .sums()
             .map(|(tid, name, ran_ns)| KernelThread { tid, name, ran_ns })
             .collect(),
@@ -87,13 +87,13 @@ fn processes(of: &Accountant) -> Vec<Process> {
         .processes()
         .map(|pid| {
             let sums = of.ledger.of(pid);
-            let person = of.people.known(pid);
-            let thread = person.and_then(|person| person.thread);
+            let entry = of.processes.known(pid);
+            let thread = entry.and_then(|entry| entry.thread);
             Process {
                 pid,
                 started: thread.map_or(0, |thread| thread.started),
-                command: person.map_or_else(|| "?".to_owned(), |person| person.command.clone()),
-                cgroup: person.map_or_else(String::new, |person| person.cgroup.clone()),
+                command: entry.map_or_else(|| "?".to_owned(), |entry| entry.command.clone()),
+                cgroup: entry.map_or_else(String::new, |entry| entry.cgroup.clone()),
                 used_ns: Tid::try_from(pid)
                     .ok()
                     .and_then(sources::run_time)

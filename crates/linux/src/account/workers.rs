@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use procfs::ProcResult;
 
-use super::interval::{Ran, Workers};
+use super::interval::{RunTime, Workers};
 use super::layout::since;
 use super::sources;
 use crate::threads::{self, Thread, Work};
@@ -23,24 +23,24 @@ struct Worker {
 
 /// All such kernel threads.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct WorkerTable {
     without_interrupts: bool,
     workers: BTreeMap<u32, Worker>,
 }
 
-impl Crew {
+impl WorkerTable {
     /// Finds the threads that exist now. `without_interrupts` says whether the kernel's times
     /// exclude interrupts.
     pub fn find(without_interrupts: bool) -> ProcResult<Self> {
-        let mut crew = Self {
+        let mut table = Self {
             without_interrupts,
             workers: BTreeMap::new(),
         };
         for found in threads::all()? {
             let run = sources::run_time(found.thread.tid).unwrap_or(0);
-            crew.add(found.thread, found.work, run);
+            table.add(found.thread, found.work, run);
         }
-        Ok(crew)
+        Ok(table)
     }
 
     fn add(&mut self, thread: Thread, work: Work, run: u64) {
@@ -85,7 +85,7 @@ impl Crew {
             worker.sum += time;
             // The kernel books the soft interrupts of ksoftirqd for it in any case.
             let without_soft = without && !matches!(worker.work, Work::SoftIrq { .. });
-            let of = Ran {
+            let of = RunTime {
                 time,
                 without_handlers: without,
                 without_soft,

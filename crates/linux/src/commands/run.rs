@@ -19,7 +19,7 @@ use weir_report::terminal::{Outcome, printable};
 
 use super::{StateArgs, SystemArgs, able};
 use crate::instance::Run;
-use crate::parts::{RunParts, Said};
+use crate::parts::{Messages, RunParts};
 use crate::restored;
 use crate::settings::Journal;
 use crate::system::Node;
@@ -54,7 +54,7 @@ const AFTER: &str = "\
 It changes what `weir linux plan` lists and nothing else; what a crashed run has left is put back \
 first. It stays in the foreground, and tells systemd when it is ready. SIGHUP has it read the \
 file anew: if that says something else, everything is put back and what it says then is carried \
-out; if it cannot be carried out, that is said, and all goes on as before. Ctrl-C, SIGTERM and a \
+out; if it cannot be carried out, that is messages, and all goes on as before. Ctrl-C, SIGTERM and a \
 terminal that goes end it. The exit code is 0 if it was stopped and everything is as it was \
 before or as somebody else has set it since, 1 if something could not be put back, and 2 if it \
 could not begin or go on: then nothing stays changed but what it names.";
@@ -70,9 +70,9 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut before = None;
     // Signals are received before anything is changed: otherwise Ctrl-C would restore nothing.
     let signals = Signals::new()?;
-    let mut said = Said::new(arguments.json);
+    let mut messages = Messages::new(arguments.json);
     loop {
-        let (end, is_whole) = carry_out(&node, arguments, &signals, &mut said)?;
+        let (end, is_whole) = carry_out(&node, arguments, &signals, &mut messages)?;
         match end {
             End::Stopped if is_whole => return Ok(Outcome::Good),
             End::Stopped => return Ok(Outcome::Bad),
@@ -84,7 +84,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
                 };
                 tell_reload(
                     &last,
-                    &said,
+                    &messages,
                     &format!(
                         "the changed file cannot be carried out, and the earlier one is carried out again: {error:?}"
                     ),
@@ -122,7 +122,7 @@ fn carry_out(
     node: &Node,
     arguments: &Args,
     signals: &Signals,
-    said: &mut Said,
+    messages: &mut Messages,
 ) -> miette::Result<(End, bool)> {
     let folder = &arguments.state.state;
     let (mut journal, left) = match Journal::open(folder).into_diagnostic() {
@@ -134,22 +134,22 @@ fn carry_out(
         .and_then(|()| {
             for left in &left {
                 let count = restored::count(left);
-                said.line(&format!(
+                messages.line(&format!(
                     "a crashed run had left settings: {count} are put back"
                 ));
                 restored::remarks(left)
                     .iter()
-                    .for_each(|line| said.line(line));
+                    .for_each(|line| messages.line(line));
             }
-            until_told(node, arguments, signals, &mut journal, said)
+            until_told(node, arguments, signals, &mut journal, messages)
         });
     // This is done after an error, too, and reports what cannot be restored.
     let restoration = journal.restore();
     let remarks = restored::remarks(&restoration);
-    remarks.iter().for_each(|line| said.line(line));
+    remarks.iter().for_each(|line| messages.line(line));
     let (end, status) = ended?;
     if matches!(end, End::Stopped) {
-        said.step(
+        messages.step(
             "stopped",
             &format!("{} is stopped", node.name),
             json!({
@@ -170,14 +170,14 @@ fn until_told(
     arguments: &Args,
     signals: &Signals,
     journal: &mut Journal,
-    said: &mut Said,
+    messages: &mut Messages,
 ) -> miette::Result<(End, serde_json::Value)> {
-    let (mut told, mut parts) = match begin(node, arguments, journal, said) {
+    let (mut told, mut parts) = match begin(node, arguments, journal, messages) {
         Ok(begun) => begun,
         Err(error) => return Ok((End::NotBegun(error), serde_json::Value::Null)),
     };
     notify(&[NotifyState::Ready]);
-    said.step(
+    messages.step(
         "ready",
         &format!(
             "{}: {}; {} changed. Ctrl-C ends it and puts back what was there.",
@@ -195,15 +195,15 @@ fn until_told(
                 break End::Stopped;
             }
             SignalRequest::ToReload => {
-                if let Some(new) = reloaded(node, arguments, said) {
+                if let Some(new) = reloaded(node, arguments, messages) {
                     break End::Another(new);
                 }
             }
         }
-        if parts.turn(journal, said)? {
+        if parts.turn(journal, messages)? {
             // A full disk is no reason to end: the settings are recorded already.
             if let Err(error) = told.tell(parts.status()) {
-                said.once(&format!(
+                messages.once(&format!(
                     "the status for other commands cannot be written: {error:#}"
                 ));
             }
@@ -217,21 +217,21 @@ fn begin<'a>(
     node: &Node,
     arguments: &'a Args,
     journal: &mut Journal,
-    said: &mut Said,
+    messages: &mut Messages,
 ) -> miette::Result<(RunNotice<'a>, RunParts)> {
     let mut told = RunNotice::new(&arguments.state.state, node, &arguments.system.system)?;
     let mut parts =
         RunParts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
-        .turn(journal, said)
+        .turn(journal, messages)
         .wrap_err("everything was put back except for the settings named above")?;
     told.tell(parts.status())?;
     Ok((told, parts))
 }
 
 /// Reports the result of a reload.
-fn tell_reload(node: &Node, said: &Said, text: &str) {
-    said.step(
+fn tell_reload(node: &Node, messages: &Messages, text: &str) {
+    messages.step(
         "reloading",
         text,
         json!({ "system": node.name, "text": text }),
@@ -239,11 +239,11 @@ fn tell_reload(node: &Node, said: &Said, text: &str) {
 }
 
 /// Reads the file again; none if it asks for the same as before, or cannot be carried out.
-fn reloaded(node: &Node, arguments: &Args, said: &Said) -> Option<Box<Node>> {
+fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<Node>> {
     let times = NotifyState::monotonic_usec_now().ok();
     let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
     notify(&reloading);
-    let told = |text: &str| tell_reload(node, said, text);
+    let told = |text: &str| tell_reload(node, messages, text);
     let file = &arguments.system.system;
     let new = if file.is_file() {
         arguments.node()

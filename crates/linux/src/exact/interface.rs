@@ -144,14 +144,14 @@ fn index_of(name: &str) -> Option<i32> {
 
 /// XDP of an interface, before the program is attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct There {
+pub struct XdpState {
     /// Name and number of the XDP program that is attached, in any mode.
     pub program: Option<(String, u32)>,
     /// Whether the driver has native XDP; `None`: the kernel does not tell (before 6.3).
     pub native: Option<bool>,
 }
 
-impl There {
+impl XdpState {
     /// Examines the interface `name` of the network namespace of this thread.
     ///
     /// # Errors
@@ -205,7 +205,7 @@ fn name_of(number: u32) -> String {
 
 /// The error that names the program which is attached to the interface, in any mode.
 fn occupied(interface: &InterfaceName, index: i32) -> Option<ExactError> {
-    let (name, number) = There::at(index).ok()?.program?;
+    let (name, number) = XdpState::at(index).ok()?.program?;
     Some(ExactError::Occupied {
         interface: interface.clone(),
         name,

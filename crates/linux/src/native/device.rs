@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_model::TopHalf;
 
-use super::queue::Own;
+use super::queue::UrgentQueue;
 use super::{Note, find, missing, policy};
 use crate::sched::{Cpus, SchedPolicy};
 use crate::settings::steering::FlowSpec;
@@ -282,7 +282,7 @@ pub(super) fn settings(
     if let Some(packets) = device.ring {
         wanted.insert(0, ring(interface, &open, packets));
     }
-    let own = Own::of(device, &open, notes);
+    let own = UrgentQueue::of(device, &open, notes);
     let queue = own.as_ref().map(|own| own.queue);
     wanted.extend(own.map(|own| own.wanted).unwrap_or_default());
     if let Some(time) = device.gathering {

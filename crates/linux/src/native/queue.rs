@@ -7,7 +7,7 @@ use crate::settings::{OpenInterface, Setting, Value, netlink};
 
 /// The queue for the packets of [`Device::steered`].
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct UrgentQueue {
     /// Number of the queue: the last one.
     pub queue: u32,
     /// Settings that are needed for it; empty once they are made.
@@ -16,7 +16,7 @@ pub(super) struct Own {
     pub instance: Option<u32>,
 }
 
-impl Own {
+impl UrgentQueue {
     /// Finds the queue of `device`; none if nothing is steered, or if the card cannot steer, which
     /// is noted.
     pub(super) fn of(device: &Device, open: &OpenInterface, notes: &mut Vec<Note>) -> Option<Self> {

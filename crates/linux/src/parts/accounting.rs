@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 
-use super::Said;
+use super::Messages;
 use crate::account::{self, Accountant, DemuxCounts, Event};
 use crate::receivers::ReceiverTable;
 
@@ -41,7 +41,7 @@ impl Accounting {
         &mut self,
         receivers: Option<&ReceiverTable>,
         given: impl FnOnce() -> Option<DemuxCounts>,
-        said: &Said,
+        messages: &Messages,
     ) -> miette::Result<()> {
         let now = Instant::now();
         let Some(receivers) = receivers.filter(|_| now >= self.due) else {
@@ -65,7 +65,7 @@ impl Accounting {
                     ("overload_ends", json!({ "after_s": after.as_secs_f64() }))
                 }
             };
-            said.event(name, &text, more);
+            messages.event(name, &text, more);
         }
         Ok(())
     }

@@ -112,10 +112,10 @@ impl Demultiplexing {
             let checksums = Checksums::of(&of.name).into_diagnostic()?;
             let name = of.name.clone();
             if let Some(lack) = Lack::of_checksums(checksums, name, self.trusted) {
-                turn.said.once(&lack.to_string());
+                turn.messages.once(&lack.to_string());
             } else if let Err(error) = self.exact.add(of.name.as_str()) {
                 if !turn.presence.is_outdated() {
-                    turn.said.once(&error.to_string());
+                    turn.messages.once(&error.to_string());
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Part for Demultiplexing {
             self.is_stale = false;
         }
         if self.bindings.waiting() > 0 {
-            turn.said.once(
+            turn.messages.once(
                 "the table of receivers is full: packets of further receivers are left to the kernel, and have no class",
             );
         }

@@ -92,7 +92,7 @@ impl Part for PredictedPart {
                 // An error of one interface does not affect the others.
                 match self.look_at(number, turn.journal) {
                     Err(error) if !turn.presence.is_outdated() => {
-                        turn.said.once(&format!("{error:#}"));
+                        turn.messages.once(&format!("{error:#}"));
                     }
                     Ok(()) | Err(_) => {}
                 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::Said;
+use super::Messages;
 use crate::settings::NetDevice;
 use crate::system::Node;
 
@@ -19,7 +19,7 @@ impl Presence {
     /// # Errors
     /// Fails in the first look when one is missing, and in any look when the kernel does not
     /// answer.
-    pub fn look(&mut self, node: &Node, said: &Said) -> miette::Result<()> {
+    pub fn look(&mut self, node: &Node, messages: &Messages) -> miette::Result<()> {
         for of in &node.interfaces {
             let name = &of.name;
             let now = match NetDevice::find(name, None) {
@@ -31,8 +31,8 @@ impl Presence {
             match self.0.insert(name.clone(), now.clone()) {
                 None => {}
                 Some(before) if before == now => {}
-                Some(Some(before)) if !now_there => said.line(&left(&before)),
-                Some(_) => said.line(&format!("the interface `{name}` is back")),
+                Some(Some(before)) if !now_there => messages.line(&left(&before)),
+                Some(_) => messages.line(&format!("the interface `{name}` is back")),
             }
         }
         Ok(())

@@ -36,7 +36,7 @@ impl Part for Settings {
         let report = native.apply(turn.journal).into_diagnostic()?;
         self.changes += report.changes.len();
         for note in &report.notes {
-            turn.said.once(&note.to_string());
+            turn.messages.once(&note.to_string());
         }
         Ok(())
     }

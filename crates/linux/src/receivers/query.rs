@@ -51,7 +51,7 @@ impl ReceiverTable {
             .map(|(id, urgency)| match self.processes.get(&id.pid) {
                 Some(process)
                     if process.user != owner
-                        && self.rules.is_of_port_alone(key, &process.who()) =>
+                        && self.rules.is_of_port_alone(key, &process.subject()) =>
                 {
                     process.urgency()
                 }
@@ -127,7 +127,7 @@ impl ReceiverTable {
                 let Some(process) = self.processes.get(&id.pid) else {
                     continue;
                 };
-                let ruled = self.rules.urgency(*key, &process.who());
+                let ruled = self.rules.urgency(*key, &process.subject());
                 let (most, all) = of_processes.entry(id.pid).or_default();
                 if devices != 0 {
                     *all |= devices;

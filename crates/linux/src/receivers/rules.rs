@@ -35,7 +35,7 @@ pub struct RuleSet(Vec<Rule>);
 
 /// A process, described as rules need it.
 #[derive(Debug, Clone, Copy)]
-pub struct Who<'a> {
+pub struct RuleSubject<'a> {
     /// Name of the command; a process can give itself any name.
     pub comm: &'a str,
     /// Path of its cgroup.
@@ -65,17 +65,17 @@ impl RuleSet {
 
     /// Urgency of a process that reads `key` by the rules; none if no rule matches.
     #[must_use]
-    pub fn urgency(&self, key: PacketKey, who: &Who<'_>) -> Option<Urgency> {
+    pub fn urgency(&self, key: PacketKey, subject: &RuleSubject<'_>) -> Option<Urgency> {
         self.0
             .iter()
-            .find(|rule| rule.matches(key, who))
+            .find(|rule| rule.matches(key, subject))
             .map(|rule| rule.urgency)
     }
 
     /// Whether the rule for a process that reads `key` is one for its port alone, whoever reads it.
     #[must_use]
-    pub fn is_of_port_alone(&self, key: PacketKey, who: &Who<'_>) -> bool {
-        let rule = self.0.iter().find(|rule| rule.matches(key, who));
+    pub fn is_of_port_alone(&self, key: PacketKey, subject: &RuleSubject<'_>) -> bool {
+        let rule = self.0.iter().find(|rule| rule.matches(key, subject));
         rule.is_some_and(|rule| {
             rule.cgroup.is_none() && rule.command.is_none() && rule.user.is_none()
         })
@@ -106,19 +106,19 @@ impl RuleSet {
 }
 
 impl Rule {
-    fn matches(&self, key: PacketKey, who: &Who<'_>) -> bool {
+    fn matches(&self, key: PacketKey, subject: &RuleSubject<'_>) -> bool {
         self.protocol
             .is_none_or(|protocol| protocol == key.protocol)
             && self.port.is_none_or(|port| port == key.port)
             && self
                 .command
                 .as_deref()
-                .is_none_or(|command| kept(command) == kept(who.comm))
-            && self.user.is_none_or(|user| who.user == Some(user))
+                .is_none_or(|command| kept(command) == kept(subject.comm))
+            && self.user.is_none_or(|user| subject.user == Some(user))
             && self
                 .cgroup
                 .as_deref()
-                .is_none_or(|above| is_below(who.cgroup, above))
+                .is_none_or(|above| is_below(subject.cgroup, above))
     }
 }
 
@@ -158,9 +158,9 @@ mod tests {
 
     fn says(rules: &[Rule], comm: &str, cgroup: &str) -> Option<u8> {
         let user = Some(7);
-        let who = Who { comm, cgroup, user };
+        let subject = RuleSubject { comm, cgroup, user };
         let rules = RuleSet::new(rules.to_vec());
-        rules.urgency(NTP, &who).map(Urgency::get)
+        rules.urgency(NTP, &subject).map(Urgency::get)
     }
 
     #[test]
@@ -175,12 +175,12 @@ mod tests {
             says(&[rule(None, None, Some("ntpd"), 1), of(7, 5)], "ntpd", "/"),
             Some(5)
         );
-        let who = Who {
+        let subject = RuleSubject {
             comm: "ntpd",
             cgroup: "/",
             user: None,
         };
-        assert_eq!(RuleSet::new(vec![of(7, 5)]).urgency(NTP, &who), None);
+        assert_eq!(RuleSet::new(vec![of(7, 5)]).urgency(NTP, &subject), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::record::{Record, SocketRecord, ThreadRecord};
-use super::rules::Who;
+use super::rules::RuleSubject;
 use super::{PacketKey, ReaderId, RuleSet, SocketPlace, TableChange};
 use crate::urgency::Urgency;
 
@@ -55,8 +55,8 @@ impl Process {
     }
 
     /// The process as rules need it.
-    pub(super) fn who(&self) -> Who<'_> {
-        Who {
+    pub(super) fn subject(&self) -> RuleSubject<'_> {
+        RuleSubject {
             comm: &self.comm,
             cgroup: &self.cgroup,
             user: self.user,
@@ -268,7 +268,7 @@ impl ReceiverTable {
     fn now(&self, key: PacketKey, id: ReaderId) -> Option<Urgency> {
         self.holds.get(&key)?.get(&id)?;
         let process = self.processes.get(&id.pid)?;
-        let ruled = self.rules.urgency(key, &process.who());
+        let ruled = self.rules.urgency(key, &process.subject());
         Some(ruled.unwrap_or_else(|| process.urgency()))
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Series over values counted in runs: every variant at every point of an axis with every seed. A
 //! series is a formula over the values of the runs; a claim is a statistic of a series over all
-//! points and seeds ([`Over`]).
+//! points and seeds ([`Statistic`]).
 pub(super) mod formula;
 mod statistic;
 
@@ -15,7 +15,7 @@ use super::findings::Measurements;
 use super::kind::Ids;
 use super::setup::{Name, each};
 use formula::{Formula, Names, Number, X};
-use statistic::{Over, SeriesPoint};
+use statistic::{SeriesPoint, Statistic};
 
 /// The values of a run, by name.
 pub(super) type Values = BTreeMap<String, Number>;
@@ -121,7 +121,7 @@ pub(super) struct SeriesPlan {
 /// The ids of these series, for claims and curves.
 pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     let claims_of =
-        |series: &SeriesSpec| Over::ALL.map(|(over, _)| format!("{}.{over}", series.id));
+        |series: &SeriesSpec| Statistic::ALL.map(|(over, _)| format!("{}.{over}", series.id));
     Ids {
         claims: series.iter().flat_map(claims_of).collect(),
         series: series
@@ -223,7 +223,7 @@ impl SeriesPlan {
             let points = self
                 .points(series, results)
                 .map_err(|what| in_series(series, &what))?;
-            for (over, of) in Over::ALL {
+            for (over, of) in Statistic::ALL {
                 if let Some(value) = of.of(&points) {
                     values.insert(format!("{}.{over}", series.id), value);
                 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The experiments of the repository, and the addition of a kind.
-mod made_up;
+mod sum_kind;
 
 use super::*;
 
@@ -32,7 +32,7 @@ curves = [{ of = "values", label = "values", colour = "blue" }]
 
 /// Parses an experiment from this text; its kind may be the made-up one.
 fn read(text: &str) -> Result<Experiment, ExperimentError> {
-    let kinds = [KINDS, &[made_up::KIND]].concat();
+    let kinds = [KINDS, &[sum_kind::KIND]].concat();
     Experiment::parse(&kinds, "paper/fig9", "fig9.toml", text)
 }
 

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Arc;
 
 use super::super::record::{Record, SocketRecord, ThreadRecord};
-use super::super::rules::Who;
+use super::super::rules::RuleSubject;
 use super::super::table::Questions;
 use super::super::{
     Families, PacketKey, Protocol, ReaderId, ReceiverTable, Rule, RuleSet, SocketPlace,
@@ -387,12 +387,12 @@ impl System {
             .map(|(pid, cookie)| {
                 let (process, socket) = (&self.processes[pid], &self.sockets[cookie]);
                 let own = urgency(*process.threads.values().max().unwrap());
-                let who = Who {
+                let subject = RuleSubject {
                     comm: &process.comm,
                     cgroup: &path(process.cgroup),
                     user: Some(process.user),
                 };
-                let ruled = rules.urgency(socket.key, &who);
+                let ruled = rules.urgency(socket.key, &subject);
                 let id = ReaderId {
                     pid: *pid,
                     start: process.start,

@@ -3,7 +3,7 @@
 
 /// The statistic of a series that a claim names, after the series' name and a point.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Over {
+pub(super) enum Statistic {
     /// The largest value at any point with any seed.
     Max,
     /// The smallest value at any point with any seed.
@@ -24,7 +24,7 @@ pub(super) enum Over {
     Linear,
 }
 
-impl Over {
+impl Statistic {
     pub const ALL: [(&'static str, Self); 9] = [
         ("max", Self::Max),
         ("min", Self::Min),
@@ -143,14 +143,14 @@ mod tests {
     #[test]
     fn a_claim_is_about_every_seed_or_about_means() {
         let points = points();
-        assert_eq!(Over::Max.of(&points), Some(7.0));
-        assert_eq!(Over::Min.of(&points), Some(0.0));
-        assert_eq!(Over::Median.of(&points), Some(4.0));
-        assert_eq!(Over::First.of(&points), Some(5.0));
-        assert_eq!(Over::Last.of(&points), Some(3.5));
-        assert_eq!(Over::ArgMin.of(&points), Some(2.0));
-        assert_eq!(Over::Spread.of(&points), Some(7.0));
-        assert_eq!(Over::Max.of(&[]), None);
+        assert_eq!(Statistic::Max.of(&points), Some(7.0));
+        assert_eq!(Statistic::Min.of(&points), Some(0.0));
+        assert_eq!(Statistic::Median.of(&points), Some(4.0));
+        assert_eq!(Statistic::First.of(&points), Some(5.0));
+        assert_eq!(Statistic::Last.of(&points), Some(3.5));
+        assert_eq!(Statistic::ArgMin.of(&points), Some(2.0));
+        assert_eq!(Statistic::Spread.of(&points), Some(7.0));
+        assert_eq!(Statistic::Max.of(&[]), None);
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
                 values: vec![mean - 1.0, mean + 1.0],
             };
             let points: Vec<_> = [1.0, 2.0, 4.0].into_iter().zip(means).map(point).collect();
-            Over::Linear.of(&points)
+            Statistic::Linear.of(&points)
         };
         let on_it = through(&[5.0, 3.0, -1.0]).unwrap();
         assert!((on_it - 1.0).abs() < 1e-12, "{on_it}");
@@ -174,8 +174,8 @@ mod tests {
     fn what_is_no_number_is_not_overlooked() {
         let mut points = points();
         points[1].values[0] = f64::NAN;
-        assert!(Over::Max.of(&points).is_some_and(f64::is_nan));
-        assert!(Over::Min.of(&points).is_some_and(f64::is_nan));
-        assert!(Over::Spread.of(&points).is_some_and(f64::is_nan));
+        assert!(Statistic::Max.of(&points).is_some_and(f64::is_nan));
+        assert!(Statistic::Min.of(&points).is_some_and(f64::is_nan));
+        assert!(Statistic::Spread.of(&points).is_some_and(f64::is_nan));
     }
 }

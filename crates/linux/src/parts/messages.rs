@@ -16,14 +16,14 @@ const AT_ONCE: usize = 4_096;
 
 /// Writer of messages, in words or as one JSON object a line.
 #[derive(Debug)]
-pub struct Said {
+pub struct Messages {
     json: bool,
     lines: HashSet<String>,
     /// Number of lines left out since the reader last read.
     unread: Cell<u64>,
 }
 
-impl Said {
+impl Messages {
     /// Whether messages are JSON on standard output. Otherwise they are words: results on standard
     /// output, all others on standard error.
     #[must_use]
@@ -132,20 +132,20 @@ mod tests {
     #[test]
     fn a_reader_who_does_not_read_keeps_nobody_waiting() {
         let (reader, writer) = nix::unistd::pipe().unwrap();
-        let said = Said::new(false);
+        let messages = Messages::new(false);
         let begin = Instant::now();
         for number in 0..5_000 {
-            said.write(&writer, &format!("{number} {}", "x".repeat(90)));
+            messages.write(&writer, &format!("{number} {}", "x".repeat(90)));
         }
         assert!(begin.elapsed() < Duration::from_secs(5));
-        assert!(said.unread.get() > 4_000);
+        assert!(messages.unread.get() > 4_000);
         let mut bytes = vec![0; 1 << 20];
         let length = File::from(reader.try_clone().unwrap())
             .read(&mut bytes)
             .unwrap();
         assert!(length > 10_000);
         // The next reader learns of the lines that were left out.
-        said.write(&writer, "again");
+        messages.write(&writer, "again");
         drop(writer);
         let mut text = String::new();
         File::from(reader).read_to_string(&mut text).unwrap();

@@ -10,7 +10,7 @@ use crate::threads::{KERNEL_THREAD, Thread, Work};
 
 /// A process or a kernel thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Person {
+pub(super) struct ProcessEntry {
     /// The thread; none: it ended before it could be examined.
     pub thread: Option<Thread>,
     pub command: String,
@@ -19,7 +19,7 @@ pub(super) struct Person {
     pub is_kernel: bool,
 }
 
-impl Person {
+impl ProcessEntry {
     fn of(pid: u32) -> Self {
         let there = Tid::try_from(pid)
             .ok()
@@ -57,44 +57,44 @@ impl Person {
 
 /// All processes and threads that were asked for.
 #[derive(Debug, Default)]
-pub(super) struct People {
-    known: BTreeMap<u32, Person>,
+pub(super) struct ProcessTable {
+    known: BTreeMap<u32, ProcessEntry>,
 }
 
-impl People {
+impl ProcessTable {
     /// The process or thread with this number, as it was when it was first asked for.
-    pub fn of(&mut self, pid: u32) -> &Person {
+    pub fn of(&mut self, pid: u32) -> &ProcessEntry {
         self.host(pid, false)
     }
 
     /// The same for the host of interrupts, of which is known whether it is a kernel thread, even
     /// if it has ended.
-    pub fn host(&mut self, pid: u32, is_kernel: bool) -> &Person {
+    pub fn host(&mut self, pid: u32, is_kernel: bool) -> &ProcessEntry {
         self.known.entry(pid).or_insert_with(|| {
-            let person = Person::of(pid);
-            Person {
-                is_kernel: person.is_kernel || is_kernel,
-                ..person
+            let entry = ProcessEntry::of(pid);
+            ProcessEntry {
+                is_kernel: entry.is_kernel || is_kernel,
+                ..entry
             }
         })
     }
 
     /// The same for one that was asked for before.
-    pub fn known(&self, pid: u32) -> Option<&Person> {
+    pub fn known(&self, pid: u32) -> Option<&ProcessEntry> {
         self.known.get(&pid)
     }
 
     /// Removes those that have ended, and returns their numbers.
     pub fn forget_ended(&mut self) -> Vec<u32> {
-        let is_there = |person: &Person| {
-            let exists = person.thread.map(Thread::exists);
+        let is_there = |entry: &ProcessEntry| {
+            let exists = entry.thread.map(Thread::exists);
             // If /proc gives no answer, it stays for now.
             exists.is_some_and(|exists| exists.unwrap_or(true))
         };
         let ended: Vec<u32> = self
             .known
             .iter()
-            .filter(|(pid, person)| **pid != 0 && !is_there(person))
+            .filter(|(pid, entry)| **pid != 0 && !is_there(entry))
             .map(|(pid, _)| *pid)
             .collect();
         for pid in &ended {
@@ -105,10 +105,10 @@ impl People {
 
     /// Reads control groups and names again.
     pub fn look_again(&mut self) {
-        for (pid, person) in &mut self.known {
-            let now = Person::of(*pid);
-            if now.thread == person.thread {
-                *person = now;
+        for (pid, entry) in &mut self.known {
+            let now = ProcessEntry::of(*pid);
+            if now.thread == entry.thread {
+                *entry = now;
             }
         }
     }
@@ -125,17 +125,17 @@ mod tests {
             .spawn()
             .unwrap();
         let pid = child.id();
-        let mut people = People::default();
-        assert!(!people.of(pid).is_kernel && people.of(pid).cgroup.starts_with('/'));
-        assert!(people.of(0).is_kernel);
-        assert!(people.forget_ended().is_empty());
+        let mut processes = ProcessTable::default();
+        assert!(!processes.of(pid).is_kernel && processes.of(pid).cgroup.starts_with('/'));
+        assert!(processes.of(0).is_kernel);
+        assert!(processes.forget_ended().is_empty());
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(people.forget_ended(), [pid]);
-        assert_eq!(people.known(pid), None);
+        assert_eq!(processes.forget_ended(), [pid]);
+        assert_eq!(processes.known(pid), None);
         // Nothing is taken from a kernel thread, however short it lived.
-        assert!(!people.host(pid, false).is_kernel);
-        assert_eq!(people.forget_ended(), [pid]);
-        assert!(people.host(pid, true).is_kernel);
+        assert!(!processes.host(pid, false).is_kernel);
+        assert_eq!(processes.forget_ended(), [pid]);
+        assert!(processes.host(pid, true).is_kernel);
     }
 }

@@ -11,17 +11,17 @@ use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
 use crate::experiment::setup::Setup;
 
-pub(super) const KIND: KindEntry = KindEntry::of::<MadeUp>("made-up");
+pub(super) const KIND: KindEntry = KindEntry::of::<SumKind>("made-up");
 
 /// The table `[made-up]`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MadeUp {
+struct SumKind {
     values: Vec<f64>,
     quick: Option<Vec<f64>>,
 }
 
-impl Kind for MadeUp {
+impl Kind for SumKind {
     fn known(&self, _: &Setup) -> Ids {
         Ids {
             claims: BTreeSet::from(["sum".to_owned(), "count".to_owned()]),
