@@ -280,11 +280,11 @@ impl Accountant {
                 continue;
             };
             if let Some((place, readers)) = table.holders(socket.cookie) {
-                let readers_of = Readers {
+                let readers = Readers {
                     namespace: place.namespace,
                     readers: readers.clone(),
                 };
-                self.holders.insert(socket.cookie, readers_of);
+                self.holders.insert(socket.cookie, readers);
             }
         }
     }

@@ -54,7 +54,7 @@ const AFTER: &str = "\
 It changes what `weir linux plan` lists and nothing else; what a crashed run has left is put back \
 first. It stays in the foreground, and tells systemd when it is ready. SIGHUP has it read the \
 file anew: if that says something else, everything is put back and what it says then is carried \
-out; if it cannot be carried out, that is messages, and all goes on as before. Ctrl-C, SIGTERM and a \
+out; if it cannot be carried out, that is said, and all goes on as before. Ctrl-C, SIGTERM and a \
 terminal that goes end it. The exit code is 0 if it was stopped and everything is as it was \
 before or as somebody else has set it since, 1 if something could not be put back, and 2 if it \
 could not begin or go on: then nothing stays changed but what it names.";
