@@ -30,6 +30,7 @@ pub static C: PortRules = PortRules {
     registers: 120,
     strict_timing: Timing::Lazy,
     offers: c_offers,
+    spills: |_, _| false,
     bursts: c_bursts,
 };
 
@@ -46,15 +47,15 @@ pub static FAST: PortRules = PortRules {
     registers: 0,
     strict_timing: Timing::Eager,
     offers: fast_offers,
+    spills: |policy, timing| matches!((policy, timing), (Policy::Strict, Timing::Eager)),
     bursts: fast_bursts,
 };
 
 fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range> {
     let core = Range::of_core(policy, burst, bits);
     match policy {
-        Policy::Off => None,
+        Policy::Off | Policy::Poll => None,
         _ if !c_bursts(policy).contains(&burst) => None,
-        Policy::Poll => Some(core),
         _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
         _ => Some(Range {
             // The board's costs hold from there on (WEIR_AVR_IS_LONG and WEIR_AVR_BUCKET_IS_LONG in

@@ -33,6 +33,7 @@ pub static C: PortRules = PortRules {
     registers: 4,
     strict_timing: Timing::Lazy,
     offers,
+    spills: |_, _| false,
     bursts,
 };
 

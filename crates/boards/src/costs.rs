@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::Policy;
+
 /// The tables of boards/NAME/costs.toml that analyses need; the means of the paper's Table 2 are
 /// skipped. Each event has a table of its cycles by compiler.
 #[derive(Debug, Default, Deserialize)]
@@ -142,12 +144,13 @@ impl Costs {
             .or_else(|| self.instructions.get(flavour))
     }
 
-    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….
+    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, …. What polling costs is
+    /// measured to be compared, and no port has code for it.
     pub fn abilities(&self, flavour: &str) -> Vec<String> {
         self.policies(flavour)
             .into_iter()
             .flatten()
-            .filter(|(policy, _)| *policy != GROUP)
+            .filter(|(policy, _)| ![GROUP, Policy::Poll.name()].contains(&policy.as_str()))
             .map(|(policy, table)| {
                 let timings: Vec<&str> = table
                     .as_table()

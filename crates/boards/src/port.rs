@@ -98,6 +98,9 @@ pub struct PortRules {
     /// The ticks of a limit with a timer of its own. None: the flavour lacks this policy, timing or
     /// burst.
     pub offers: fn(Policy, Timing, u64, u32) -> Option<Range>,
+    /// Is the entry of a limit's timer longer than its vector, so that it takes the one behind it,
+    /// too?
+    pub spills: fn(Policy, Timing) -> bool,
     /// The bursts that the flavour has for a policy.
     pub bursts: fn(Policy) -> RangeInclusive<u64>,
 }

@@ -75,10 +75,6 @@ mod limits {
                 "`burst` does not go with policy = \"paced\"",
             ),
             (
-                "policy = \"poll\", timing = «\"lazy\"», rate = \"1kHz\", timer = \"TIMER1A\"",
-                "`timing` does not go with policy = \"poll\"",
-            ),
-            (
                 "policy = \"strict\", timing = «\"one_shot\"», rate = \"1kHz\", timer = \"TIMER1A\"",
                 "\"one_shot\" is of bursty limits, not of strict",
             ),
@@ -124,13 +120,44 @@ mod limits {
         says(
             &on_board(&text.replace("\"USART0_RX\"", "«\"USART0_RX\"»")),
             "limits INT0, INT1, INT2, INT3, INT4, INT5, INT6, INT7, and not USART0_RX",
-            "policy = \"poll\"",
+            "leave the limit out",
         );
-        parsed(&on_board(&limited(
+        let text = limited(
             "uart",
             "USART0_RX",
-            "policy = \"poll\", rate = \"1kHz\", timer = \"TIMER1A\"",
-        )));
+            "policy = \"strict\", rate = \"1kHz\", place = \"hardware\"",
+        );
+        says(
+            &on_board(&text.replace("\"USART0_RX\"", "«\"USART0_RX\"»")),
+            "stands in front of a line, and USART0_RX is none of atmega128's",
+            "leave the limit out",
+        );
+    }
+
+    #[test]
+    fn that_only_poll_are_for_the_analysis_of_a_system_without_a_board() {
+        says(
+            &source("limit = { policy = «\"poll\"», rate = \"1kHz\", timer = \"TIMER1A\" }"),
+            "no port has code for policy = \"poll\", so it cannot be kept on atmega128",
+            "write policy = \"strict\" and the same rate",
+        );
+        let polled = |keys: &str| {
+            own(
+                &format!(
+                    "{LIMITER_OFF}\ncosts.poll = {{ expiry_served = \"35 cycles\", expiry_empty = \"34 cycles\" }}"
+                ),
+                &format!(
+                    "[[timer]]\nname = \"look\"\nwidth = 16\norder = 2\n[[source]]\nname = \"a\"\nvector = \"A\"\norder = 1\nhandler = \"10 cycles\"\n\
+                     limit = {{ policy = \"poll\", rate = \"1kHz\", timer = \"look\"{keys} }}"
+                ),
+            )
+        };
+        parsed(&polled(""));
+        says(
+            &polled(", timing = «\"lazy\"»"),
+            "`timing` does not go with policy = \"poll\"",
+            "",
+        );
     }
 }
 
@@ -160,6 +187,21 @@ mod shared_timers {
             "`prescaler` does not go with a shared timer",
             "",
         );
+    }
+
+    #[test]
+    fn are_one_on_a_board() {
+        let other = SHARED.replace("\"s\"", "\"t\"").replace("1A", "3A");
+        let limit = |timer: &str| format!("policy = \"bursty\", burst = 2, timer = {timer}");
+        let [first, second] = [("a", "INT0", "\"s\""), ("b", "INT1", "«\"t\"»")]
+            .map(|(name, line, timer)| limited(name, line, &limit(timer)));
+        says(
+            &on_board(&format!("{SHARED}{other}{first}{second}")),
+            "limits share two timers, and the port of atmega128 has code for one",
+            "a channel of their own",
+        );
+        // A timer that no limit names has no code.
+        parsed(&on_board(&format!("{SHARED}{other}{first}")));
     }
 
     #[test]

@@ -449,7 +449,7 @@ fn a_limit_is_called_as_it_is_written() {
             .clone()
     };
     assert_eq!(limit("policy = \"off\"").policy.name(), "off");
-    for policy in ["strict", "paced", "bursty", "bucket", "poll"] {
+    for policy in ["strict", "paced", "bursty", "bucket"] {
         let limit = limit(&format!(
             "policy = \"{policy}\", rate = \"1kHz\", timer = \"TIMER1A\""
         ));

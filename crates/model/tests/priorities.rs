@@ -191,8 +191,8 @@ fn what_the_board_lacks_is_told() {
     );
     says(
         &limit("policy = «\"poll\"», rate = \"1kHz\", timer = \"DUALTIMER\""),
-        "the flavour `c` has no limit `poll`",
-        "bucket (eager, lazy)",
+        "no port has code for policy = \"poll\", so it cannot be kept on mps2-an385",
+        "policy = \"strict\"",
     );
     says(
         "schema = 1\n[cpu]\nboard = \"mps2-an385\"\nflavour = «\"fast\"»\n",

@@ -146,6 +146,24 @@ mod the_fast_flavour {
     use super::*;
 
     #[test]
+    fn takes_the_vector_behind_that_of_a_strict_eager_limit() {
+        let text = |limit: &str| {
+            let own = limited("a", "INT0", limit);
+            on_fast(&format!(
+                "{own}[[source]]\nname = \"b\"\nvector = \"TIMER0_OVF\"\nhandler = \"1us\"\n"
+            ))
+        };
+        says(
+            &text("policy = \"strict\", rate = \"4kHz\", timer = «\"TIMER0\"»"),
+            "the limit of `a`, which takes two vectors, have the same vector, TIMER0_OVF",
+            "another channel",
+        );
+        parsed(&text(
+            "policy = \"strict\", timing = \"lazy\", rate = \"4kHz\", timer = \"TIMER0\"",
+        ));
+    }
+
+    #[test]
     fn lacks_what_it_lacks() {
         let text = |limit: &str| on_fast(&limited("a", "INT0", limit));
         says(
@@ -155,8 +173,8 @@ mod the_fast_flavour {
         );
         says(
             &text("policy = «\"poll\"», rate = \"4kHz\", timer = \"TIMER0\""),
-            "has no limit `poll`",
-            "",
+            "no port has code for policy = \"poll\"",
+            "policy = \"strict\"",
         );
         says(
             &text("policy = «\"bursty\"», timing = \"eager\", rate = \"4kHz\", timer = \"TIMER0\""),

@@ -101,8 +101,8 @@ section! {
     Costs "[cpu.costs]" {
         /// An ordinary interrupt, without a limiter. Only `request_served` happens.
         optional off: Events, default "the board's", example "{ request_served = \"26 cycles\" }";
-        /// Polling: the interrupt of a timer that looks at the line.
-        optional poll: Events, default "the board's", example "{ expiry_served = \"35 cycles\", expiry_empty = \"34 cycles\" }";
+        /// Polling: the interrupt of a timer that looks at the line. Only without a board.
+        optional poll: Events, default "none", example "{ expiry_served = \"35 cycles\", expiry_empty = \"34 cycles\" }";
         /// Bursty limiters that share a timer.
         optional shared: Events, default "the board's", example "{ request_served = \"43 cycles\", expiry_base = \"44 cycles\", clear_empty = \"12 cycles\" }";
         /// Strict limiters.
@@ -258,7 +258,8 @@ words! {
         Bursty,
         /// A bucket of `burst` tokens (LIMIT-BUCKET-1).
         Bucket,
-        /// The source has no interrupt of its own; a timer polls it (regehr2005 §5.2).
+        /// The source has no interrupt of its own; a timer polls it (regehr2005 §5.2). No port has
+        /// code for it: it is analysed in a file without a board, and refused with one.
         Poll,
     }
 }

@@ -132,8 +132,7 @@ impl Hardware<'_> {
                 let Some(rules) = rules else {
                     return Some(Range::of_core(policy, burst, bits));
                 };
-                let fits = policy == Policy::Poll || rules.own_bits == bits;
-                (rules.offers)(policy, timing, burst, bits).filter(|_| fits)
+                (rules.offers)(policy, timing, burst, bits).filter(|_| rules.own_bits == bits)
             }
         }
     }
@@ -149,11 +148,8 @@ impl Hardware<'_> {
     ) -> Option<EventCosts> {
         let source = self.root.source.elements().get(source)?;
         let mut problems = Problems::of(self.text);
-        let is_polled = matches!(limiter, LimiterShape::Own(Policy::Poll, ..));
-        if !is_polled {
-            let shared = limiter == LimiterShape::Shared;
-            limits::is_line(source, shared, &self.processor, &mut problems)?;
-        }
+        let shared = limiter == LimiterShape::Shared;
+        limits::is_line(source, shared, &self.processor, &mut problems)?;
         let level = levels::of_source(source, &self.processor, &mut problems)?;
         let of_channel = &self.bank.channels.get(channel)?.level;
         let is_apart = level.vector != of_channel.vector

@@ -64,12 +64,13 @@ pub(crate) fn plan(
         return Some(LimitDraft::Off);
     }
     if limit.place.or(Place::Software)? == Place::Hardware {
-        return hardware(limit, policy, processor, problems);
+        return hardware(source, limit, policy, processor, problems);
     }
     software(source, limit, policy, processor, bank, problems)
 }
 
 fn hardware(
+    source: &Source,
     limit: &Limit,
     policy: Policy,
     processor: &Processor<'_>,
@@ -89,6 +90,7 @@ fn hardware(
             .help("write policy = \"strict\", or leave `place` out for a limit in software"),
         );
     }
+    is_outside(source, processor, problems)?;
     let keys = Keys::of(limit);
     keys.refuse(
         &Limit::OF_SOFTWARE,
@@ -108,6 +110,33 @@ fn hardware(
         at,
         is_level: limit.trigger.or(Trigger::Edge)? == Trigger::Level,
     })
+}
+
+/// Does the source ask by a line of the board, in front of which silicon can stand?
+fn is_outside(
+    source: &Source,
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<()> {
+    let Some((board, _)) = processor.board() else {
+        return Some(());
+    };
+    let Vector::Named(Name(vector)) = source.vector.get()? else {
+        return None;
+    };
+    if board.is_line(vector) || board.vector(vector).is_none() {
+        return Some(());
+    }
+    problems.refuse(
+        format!(
+            "a limiter in silicon stands in front of a line, and {vector} is none of {}'s: it has {}",
+            board.name,
+            board.line_names().join(", ")
+        ),
+        source.vector.at,
+        "not a line",
+        "state the worst rate of a source that bounds itself and leave the limit out",
+    )
 }
 
 /// Why a strict limit has no burst.
@@ -147,6 +176,14 @@ fn software(
     {
         return None;
     }
+    if let (Policy::Poll, Some((board, _))) = (policy, processor.board()) {
+        return problems.refuse(
+            format!("no port has code for policy = \"poll\", so it cannot be kept on {}", board.name),
+            limit.policy.at,
+            "only analysed",
+            "write policy = \"strict\" and the same rate: it lets no more through, and takes no time while nothing asks. To analyse polling, leave `board` out and state the costs in [cpu.costs]",
+        );
+    }
     if policy == Policy::Poll
         && !keys.refuse(
             &["timing"],
@@ -172,8 +209,7 @@ fn software(
         );
     }
     if limit.timer.is_absent() {
-        let rules = processor.rules().filter(|_| policy != Policy::Poll);
-        let bits = rules.map(|rules| rules.own_bits);
+        let bits = processor.rules().map(|rules| rules.own_bits);
         let mut known: Vec<&str> = if policy == Policy::Bursty {
             bank.shared
                 .iter()
@@ -292,10 +328,10 @@ fn own(
         .filter(|_| policy == Policy::Strict)
         .map_or(Timing::Lazy, |rules| rules.strict_timing);
     let timing = limit.timing.optional()?.unwrap_or(default);
+    is_line(source, false, processor, problems)?;
     let table = if policy == Policy::Poll {
         CostTable::Poll
     } else {
-        is_line(source, false, processor, problems)?;
         CostTable::Own(policy, timing)
     };
     let (cycles, at) = interval(limit, burst, processor, problems)?;
@@ -309,7 +345,7 @@ fn own(
         Some((rules, Some(range))) => {
             let flavour = processor.board().map_or("", |(_, flavour)| flavour.name());
             let bits = rules.own_bits;
-            if policy != Policy::Poll && bits != counter.bits {
+            if bits != counter.bits {
                 return problems.refuse(
                     format!(
                         "the flavour `{flavour}` limits with {bits}-bit timers, and {} has {} bits",
@@ -430,12 +466,17 @@ pub(crate) fn is_line(
     if lines.contains(&vector.as_str()) || board.vector(vector).is_none() {
         return Some(());
     }
-    problems.refuse(format!(
-                "the flavour `{}` of {}'s port limits {}, and not {vector}",
-                flavour.name(),
-                board.name,
-                lines.join(", ")
-            ), source.vector.at, "not one of these lines", "state the worst rate of a source that bounds itself and leave the limit out, or use policy = \"poll\" or place = \"hardware\"")
+    problems.refuse(
+        format!(
+            "the flavour `{}` of {}'s port limits {}, and not {vector}",
+            flavour.name(),
+            board.name,
+            lines.join(", ")
+        ),
+        source.vector.at,
+        "not one of these lines",
+        "state the worst rate of a source that bounds itself and leave the limit out",
+    )
 }
 
 /// Reports a second source with a timer of its own, in a flavour that has one.
@@ -472,5 +513,41 @@ pub(crate) fn refuse_second(
                 ),
             );
         }
+    }
+}
+
+/// Reports a limit on a second shared timer of a board, whose port has code for one.
+pub(crate) fn refuse_second_shared(
+    sources: &[(&Source, &LimitDraft)],
+    processor: &Processor<'_>,
+    problems: &mut Problems<'_>,
+) {
+    let Some((board, _)) = processor.board() else {
+        return;
+    };
+    let shared = sources.iter().filter_map(|(source, plan)| match plan {
+        LimitDraft::Shared { timer, .. } => Some((source.limit.get()?.timer.at, *timer)),
+        _ => None,
+    });
+    let mut seen: Vec<(SourceSpan, usize)> = Vec::new();
+    for (at, timer) in shared {
+        if seen.iter().any(|of| of.1 == timer) {
+            continue;
+        }
+        if let Some(&(first, _)) = seen.first() {
+            problems.add(
+                Problem::new(
+                    format!(
+                        "limits share two timers, and the port of {} has code for one",
+                        board.name
+                    ),
+                    at,
+                    "the other one",
+                )
+                .and_at(first, "a shared timer")
+                .help("let all of them share one, or give some a channel of their own"),
+            );
+        }
+        seen.push((at, timer));
     }
 }

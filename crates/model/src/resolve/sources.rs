@@ -46,6 +46,7 @@ pub(crate) fn resolve(
         .filter_map(|(source, plan)| Some((source, plan.as_ref()?)))
         .collect();
     limits::refuse_second(&known, processor, problems);
+    limits::refuse_second_shared(&known, processor, problems);
 
     // The shared timers come first, then the sources with a timer of their own, in their order.
     let of_timers = bank.uses();
@@ -54,7 +55,14 @@ pub(crate) fn resolve(
         _ => None,
     });
     let uses: Vec<&IntervalWish> = of_timers.iter().chain(of_sources).collect();
-    unique(&bank, raw, &levels, &uses, problems);
+    unique(
+        &bank,
+        raw,
+        &levels,
+        &uses,
+        spilled(&known, &bank, processor),
+        problems,
+    );
     let mut counted = allocate(&bank, &uses, processor.clock, problems).into_iter();
     let periods: Vec<Option<Interval>> = counted.by_ref().take(of_timers.len()).collect();
     let timers = timers(&bank, &periods, processor, problems);
@@ -98,6 +106,7 @@ fn unique(
     sources: &[raw::Source],
     levels: &[Option<Level>],
     uses: &[&IntervalWish],
+    spilled: Vec<(Level, &IntervalWish)>,
     problems: &mut Problems<'_>,
 ) {
     let mut taken: Vec<VectorOwner<'_>> = sources
@@ -124,7 +133,37 @@ fn unique(
             by: one.who.clone(),
         }));
     }
+    taken.extend(spilled.iter().map(|(level, of)| VectorOwner {
+        level,
+        at: of.channel_at,
+        by: format!("{}, which takes two vectors,", of.who),
+    }));
     levels::unique(&taken, problems);
+}
+
+/// The vectors behind those of timers, into which the entries of limits run on, where the port's
+/// code is longer than a vector.
+fn spilled<'a>(
+    sources: &[(&raw::Source, &'a LimitDraft)],
+    bank: &Bank,
+    processor: &Processor<'_>,
+) -> Vec<(Level, &'a IntervalWish)> {
+    let Some((rules, (board, _))) = processor.rules().zip(processor.board()) else {
+        return Vec::new();
+    };
+    let behind = |(_, plan): &(&raw::Source, &'a LimitDraft)| match plan {
+        LimitDraft::Own {
+            table: CostTable::Own(policy, timing),
+            wish,
+            ..
+        } if (rules.spills)(*policy, *timing) => {
+            let own = &bank.channels.get(wish.channel)?.level;
+            let next = board.vector_behind(&own.vector)?;
+            Some((levels::of_vector(board, next, own.group)?, wish))
+        }
+        _ => None,
+    };
+    sources.iter().filter_map(behind).collect()
 }
 
 fn timers(
