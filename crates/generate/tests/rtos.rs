@@ -393,7 +393,7 @@ fn a_source_is_not_called_like_the_cards_work() {
 
 #[test]
 fn other_chips_have_no_receivers() {
-    let text = "schema = 1\n[cpu]\nboard = \"atmega128\"\nclock = \"16MHz\"\n[freertos]\npriorities = 5\ncommon = { urgency = 1, queue = 1 }\n";
+    let text = "schema = 1\n[cpu]\nboard = \"atmega128\"\nclock = \"16MHz\"\n";
     let system = weir_model::parse("system.toml", text).unwrap();
     let refused = ChipPlan::with_freertos(&system, chip("atmega128").unwrap()).unwrap_err();
     assert!(

@@ -47,9 +47,9 @@ pub(crate) fn system(
     let receivers = receivers::receivers(root, &links, &processor, problems);
     let flows = receivers::flows(root, links, &processor, problems);
     let silicon = silicon::resolve(root, problems);
-    let linux = linux::resolve(root, processor.clock, problems);
+    let linux = linux::resolve(root, &processor, problems);
     let deadlines = freertos::deadlines(receivers.as_deref(), flows.as_deref());
-    let freertos = freertos::resolve(root, processor.clock, &deadlines, problems);
+    let freertos = freertos::resolve(root, &processor, &deadlines, problems);
     let (sources, timers) = sources::resolve(root, &processor, silicon.as_ref(), problems)?;
     let mut system = System {
         name: name?.map_or_else(|| stem.to_owned(), |text| text.0),

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use weir_boards::Board;
 pub use weir_boards::{Policy, Timing};
 
-pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel};
+pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel, Trigger};
 
 use crate::{Freertos, Linux, LinuxBoundError, Rate, Silicon, SiliconLimit};
 

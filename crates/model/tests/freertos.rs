@@ -2,7 +2,7 @@
 //! What a file says of FreeRTOS, and what it cannot say. In the texts « » stand around what the
 //! first label must cover.
 
-use crate::common::{own, parsed, says};
+use crate::common::{on_board, own, parsed, says};
 use weir_model::{Cost, FRAME_UNITS, FrameBudget, FrameLane, Freertos, TickBudget};
 
 const COMMON: &str = "common = { urgency = 2, queue = 8 }";
@@ -60,6 +60,17 @@ fn what_is_said_is_passed_on_and_the_rest_has_its_defaults() {
             }],
             ..wanted
         })
+    );
+}
+
+#[test]
+fn it_runs_on_the_boards_of_its_port() {
+    says(
+        &on_board(&format!(
+            "«[freertos]»\npriorities = 6\n{COMMON}\n[[receiver]]\nname = \"log\"\nurgency = 5\n"
+        )),
+        "ports/freertos has no call that starts it on atmega128",
+        "leave `[freertos]` out",
     );
 }
 

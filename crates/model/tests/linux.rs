@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::common::{own, parsed, says};
+use crate::common::{on_board, own, parsed, says};
 use weir_model::{Accounting, Interface, Linux, LinuxMode, Match, Predict, TopHalf};
 
 const SOURCE: &str =
@@ -242,4 +242,43 @@ fn a_tick_is_that_of_a_kernel() {
         "no kernel has so long a tick",
         "CONFIG_HZ",
     );
+}
+
+#[test]
+fn no_board_runs_it() {
+    for mode in LinuxMode::ALL {
+        says(
+            &on_board(&format!("«[linux]»\nmode = \"{}\"\n", mode.name())),
+            "no Linux runs on atmega128",
+            "weir linux inspect",
+        );
+    }
+    let of_board = on_board(
+        "[[source]]\nname = \"a\"\nvector = \"INT0\"\nhandler = \"10 cycles\"\ninterface = «\"eth0\"»\n",
+    );
+    says(&of_board, "no Linux runs on atmega128", "leave it out");
+}
+
+#[test]
+fn nobody_keeps_the_limit_of_an_interface() {
+    let with = |limit: &str, interface: &str| {
+        let costs = "costs.strict.lazy = { request_served = \"59 cycles\", request_refused = \"54 cycles\", expiry_served = \"71 cycles\", expiry_empty = \"60 cycles\" }";
+        own(
+            &format!("{}\n{costs}", crate::common::LIMITER_OFF),
+            &format!(
+                "[[timer]]\nname = \"t\"\nwidth = 16\norder = 2\n{SOURCE}{interface}limit = {{ {limit} }}\n{RECEIVER}"
+            ),
+        )
+    };
+    let software = "policy = «\"strict\"», rate = \"1kHz\", timer = \"t\"";
+    let hardware = "policy = \"strict\", rate = \"1kHz\", place = \"hardware\"";
+    let interface = "interface = \"eth0\"\n";
+    says(
+        &with(software, interface),
+        "`weir linux` keeps no limit of a source",
+        "top_half",
+    );
+    parsed(&with(hardware, interface));
+    parsed(&with("policy = \"off\"", interface));
+    parsed(&with(&software.replace(['«', '»'], ""), ""));
 }

@@ -439,6 +439,9 @@ macro_rules! choice {
         })?
 
         impl $choice {
+            /// Every one, in the order of the reference.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+
             /// Its word in a system file.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -454,7 +457,7 @@ macro_rules! choice {
     };
 }
 
-/// Says how a file names the variants of an enum, each of which has a `name()`.
+/// Says how a file names the variants of an enum, each of which has a `name()` and is in `ALL`.
 macro_rules! words {
     (
         $choice:ident $title:literal {
@@ -475,7 +478,7 @@ macro_rules! words {
                 at: miette::SourceSpan,
                 problems: &mut crate::diagnostics::Problems<'_>,
             ) -> Option<Self> {
-                crate::file::value::one_of(item, &[ $( $choice::$variant, )+ ], Self::name, at, problems)
+                crate::file::value::one_of(item, &$choice::ALL[..], Self::name, at, problems)
             }
         }
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `[freertos]`, and the budgets of receivers.
 use miette::SourceSpan;
+use weir_boards::Port;
 
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::ExactRate;
@@ -11,6 +12,8 @@ use crate::file::value::KeyValue;
 use crate::freertos::{FrameBudget, FrameLane, Freertos};
 use crate::system::{Flow, Receiver};
 
+use super::cpu::Processor;
+use super::linux;
 use super::units::CycleClock;
 
 /// `configTICK_RATE_HZ` of a file that does not state it.
@@ -22,15 +25,18 @@ const WORD: u64 = 4;
 /// and at least one problem, if that is wrong.
 pub(crate) fn resolve(
     root: &Root,
-    clock: CycleClock,
+    processor: &Processor<'_>,
     deadlines: &[NamedDeadline<'_>],
     problems: &mut Problems<'_>,
 ) -> Option<Option<Freertos>> {
+    let clock = processor.clock;
     if root.freertos.is_absent() {
         return budgets_without(root, problems).then_some(None);
     }
     let of = root.freertos.get()?;
-    let is_possible = is_alone(root, problems) & takes_frames(root, &of.fragments, problems);
+    let is_possible = has_port(root, processor, problems)
+        & is_alone(root, problems)
+        & takes_frames(root, &of.fragments, problems);
     let tick = tick(&of.tick_rate, problems);
     let stack = stack(&of.stack, problems);
     let priorities = of.priorities.get().map(|&Whole(most)| most);
@@ -51,16 +57,28 @@ pub(crate) fn resolve(
     .filter(|_| fit && is_possible)
 }
 
+/// Does ports/freertos run on the board? Reports one on which it does not.
+fn has_port(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> bool {
+    let other = processor
+        .board()
+        .filter(|(board, _)| board.port != Port::CortexM);
+    if let Some((board, _)) = other {
+        problems.report(
+            format!(
+                "ports/freertos has no call that starts it on {}",
+                board.name
+            ),
+            root.freertos.at,
+            "not on this board",
+            "take the board of a Cortex-M, or leave `[freertos]` out",
+        );
+    }
+    other.is_none()
+}
+
 /// Is FreeRTOS the only operating system of the file? Reports what is for Linux.
 fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
-    let interfaces = root.source.elements().iter().map(|of| &of.interface);
-    let mut of_linux: Vec<_> = interfaces
-        .filter(|key| key.is_stated())
-        .map(|key| key.at)
-        .collect();
-    if root.linux.is_stated() {
-        of_linux.push(root.linux.at);
-    }
+    let of_linux = linux::places(root);
     for at in &of_linux {
         problems.add(
             Problem::new("a file is for FreeRTOS or for Linux", *at, "for Linux")

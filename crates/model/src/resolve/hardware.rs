@@ -147,6 +147,10 @@ impl Hardware<'_> {
         limiter: LimiterShape,
     ) -> Option<EventCosts> {
         let source = self.root.source.elements().get(source)?;
+        if source.interface.is_stated() {
+            // Linux has no code for it.
+            return None;
+        }
         let mut problems = Problems::of(self.text);
         let shared = limiter == LimiterShape::Shared;
         limits::is_line(source, shared, &self.processor, &mut problems)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use miette::SourceSpan;
 use toml_edit::{Item, Table};
 
+use super::cpu::Processor;
 use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Truth, UrgencyNumber, Whole};
@@ -12,6 +13,7 @@ use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
 use crate::linux::{Interface, LONGEST_TICK, Linux, LinuxMode, Match, Predict, TopHalf};
+use crate::system::{Place, Policy};
 
 /// The highest priority of SCHED_FIFO.
 const URGENCY_MOST: u8 = 99;
@@ -27,9 +29,11 @@ const SHARE_MOST: u32 = 95;
 /// Resolves what the file says to `weir linux`. None, and at least one problem, if that is wrong.
 pub(crate) fn resolve(
     root: &Root,
-    clock: CycleClock,
+    processor: &Processor<'_>,
     problems: &mut Problems<'_>,
 ) -> Option<Linux> {
+    let clock = processor.clock;
+    let is_possible = has_processor(root, processor, problems) & is_kept(root, problems);
     let interfaces = interfaces(root);
     let matches = matches(root, problems);
     let section = stated(root, problems);
@@ -65,7 +69,58 @@ pub(crate) fn resolve(
         threads: Vec::new(),
         matches: matches?,
     })
-    .filter(|_| urgencies)
+    .filter(|_| urgencies && is_possible)
+}
+
+/// Does the file describe a processor that runs Linux? Reports what is for Linux where it does not.
+fn has_processor(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> bool {
+    let Some((board, _)) = processor.board() else {
+        return true;
+    };
+    let for_linux = places(root);
+    for &at in &for_linux {
+        problems.report(
+            format!("no Linux runs on {}, so nothing would look at this", board.name),
+            at,
+            "for Linux",
+            "leave it out, or leave `board` out and describe the machine: `weir linux inspect` drafts its file",
+        );
+    }
+    for_linux.is_empty()
+}
+
+/// Does somebody keep the limits of interfaces? Reports those that nobody would: Linux has no code
+/// for a limit in software.
+fn is_kept(root: &Root, problems: &mut Problems<'_>) -> bool {
+    let mut is = true;
+    for source in root.source.elements() {
+        let limit = source.limit.get().filter(|limit| {
+            let policy = limit.policy.get();
+            policy.is_some_and(|&policy| policy != Policy::Off)
+                && limit.place.get() != Some(&Place::Hardware)
+        });
+        if let Some(limit) = limit.filter(|_| source.interface.is_stated()) {
+            is = false;
+            problems.add(
+                Problem::new(
+                    "`weir linux` keeps no limit of a source, so nobody would keep this one",
+                    limit.policy.at,
+                    "the limit",
+                )
+                .and_at(source.interface.at, "the interface")
+                .help("leave the limit out and give the thread of the interface a cap: [linux] with top_half = { runtime = \"1ms\", period = \"10ms\" }"),
+            );
+        }
+    }
+    is
+}
+
+/// Where the file says something to Linux: `[linux]`, and the interfaces.
+pub(crate) fn places(root: &Root) -> Vec<SourceSpan> {
+    let interfaces = root.source.elements().iter().map(|of| &of.interface);
+    let interfaces = interfaces.filter(|key| key.is_stated()).map(|key| key.at);
+    let section = root.linux.is_stated().then_some(root.linux.at);
+    interfaces.chain(section).collect()
 }
 
 /// The section, or an empty one where it would be.
