@@ -19,8 +19,13 @@ fn main() {
         let (facts, costs) = (folder.join("board.toml"), folder.join("costs.toml"));
         println!("cargo::rerun-if-changed={}", facts.display());
         println!("cargo::rerun-if-changed={}", costs.display());
-        writeln!(list, "(include_str!({facts:?}), include_str!({costs:?})),")
-            .expect("a string takes any text");
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let name = name.expect("a folder's name is UTF-8");
+        writeln!(
+            list,
+            "({name:?}, include_str!({facts:?}), include_str!({costs:?})),"
+        )
+        .expect("a string takes any text");
     }
     list.push(']');
     let to = Path::new(&env::var_os("OUT_DIR").expect("cargo sets it")).join("boards.rs");

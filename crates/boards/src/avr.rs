@@ -16,6 +16,35 @@ const FAST_LEAST_TICKS: u64 = 4;
 /// The most ticks that an 8-bit timer holds beside those that the entries of `fast` need.
 const FAST_MOST_TICKS: u64 = 250;
 
+/// A chip that the port has the registers of (weir/avr/registers.h).
+#[derive(Debug, Clone, Copy)]
+pub struct Chip {
+    /// Its name, as `-mmcu` takes it.
+    pub name: &'static str,
+    /// The macro by which the compiler tells it.
+    pub symbol: &'static str,
+    /// Its timers.
+    pub timers: &'static [&'static str],
+    /// Its external lines.
+    pub lines: &'static [&'static str],
+}
+
+/// The chips that the port has the registers of.
+pub const CHIPS: [Chip; 1] = [Chip {
+    name: "atmega128",
+    symbol: "__AVR_ATmega128__",
+    timers: &["TIMER0", "TIMER1", "TIMER2", "TIMER3"],
+    lines: &[
+        "INT0", "INT1", "INT2", "INT3", "INT4", "INT5", "INT6", "INT7",
+    ],
+}];
+
+/// The chip of this name.
+#[must_use]
+pub fn chip(name: &str) -> Option<Chip> {
+    CHIPS.into_iter().find(|chip| chip.name == name)
+}
+
 /// `c`: any 16-bit channel.
 pub static C: PortRules = PortRules {
     own_bits: 16,

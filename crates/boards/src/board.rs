@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use crate::costs::{Costs, ExceptionCosts, GROUP};
-use crate::{Events, Flavour, Port, PortRules};
+use crate::refused::{self, BoardError};
+use crate::{Events, Flavour, Port, PortRules, TimerDriver};
 
 /// A board, with what was measured on it.
 #[derive(Debug, Deserialize)]
@@ -66,6 +67,8 @@ pub struct TimerFacts {
     pub clock_cycles: u64,
     /// Its one interrupt; none: those of its compare channels, `TIMER1_COMPA`.
     pub vector: Option<String>,
+    /// By which code it runs, where its port has several.
+    pub driver: Option<TimerDriver>,
     /// The address of its registers, where that is for the firmware to say.
     pub registers: Option<u32>,
 }
@@ -167,17 +170,26 @@ impl Board {
     /// Reads the board from the texts of board.toml and costs.toml.
     ///
     /// # Errors
-    /// One of the texts is not TOML of this form.
-    pub fn parse(facts: &str, costs: &str) -> Result<Self, toml::de::Error> {
-        let mut board: Self = toml::from_str(facts)?;
-        board.costs = toml::from_str(costs)?;
+    /// One of the texts is not TOML of this form, or the port has no code for what it says.
+    pub fn parse(facts: &str, costs: &str) -> Result<Self, BoardError> {
+        let mut board: Self = toml::from_str(facts)
+            .map_err(|error| BoardError::of_form("board.toml", facts, &error))?;
+        board.costs = toml::from_str(costs)
+            .map_err(|error| BoardError::of_form("costs.toml", costs, &error))?;
+        refused::check(&board, facts)?;
         Ok(board)
     }
 
     /// All boards, by name.
     #[must_use]
     pub fn all() -> &'static [Self] {
-        &BOARDS
+        &BOARDS.0
+    }
+
+    /// The folders of boards/ whose files cannot be used, by name, each with the reason.
+    #[must_use]
+    pub fn refused() -> &'static [(&'static str, BoardError)] {
+        &BOARDS.1
     }
 
     /// The board of this name.
@@ -311,18 +323,22 @@ impl Board {
     }
 }
 
-/// The texts of boards/*/board.toml and costs.toml, which build.rs collects.
-const TEXTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
+/// The folders of boards/ with the texts of their board.toml and costs.toml, which build.rs
+/// collects.
+const TEXTS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
 
-static BOARDS: LazyLock<Vec<Board>> = LazyLock::new(|| {
-    TEXTS
-        .iter()
-        .map(|(facts, costs)| {
-            Board::parse(facts, costs).unwrap_or_else(|error| {
-                panic!("a file of boards/, which is part of this program: {error}")
-            })
-        })
-        .collect()
+/// The boards, and the folders that describe none.
+type Read = (Vec<Board>, Vec<(&'static str, BoardError)>);
+
+static BOARDS: LazyLock<Read> = LazyLock::new(|| {
+    let (mut boards, mut refused) = Read::default();
+    for (folder, facts, costs) in TEXTS {
+        match Board::parse(facts, costs) {
+            Ok(board) => boards.push(board),
+            Err(error) => refused.push((*folder, error)),
+        }
+    }
+    (boards, refused)
 });
 
 #[cfg(test)]
@@ -332,15 +348,16 @@ mod tests {
 
     const FACTS: &str = r#"
         name = "test"
+        chip = "atmega128"
         port = "avr"
         clock_hz = 1_000_000
-        vectors = ["LINE", "TIMER5_COMPA", "TIMER5_OVF", "TIMER6_COMP"]
+        vectors = ["INT0", "TIMER3_COMPA", "TIMER3_OVF", "TIMER2_COMP"]
         interrupt = { longest_instruction_cycles = 3 }
         timer = [
-            { name = "TIMER5", bits = 16, prescaler = "A", divisors = [1, 8] },
-            { name = "TIMER6", bits = 8, prescaler = "A", divisors = [8] },
+            { name = "TIMER3", bits = 16, prescaler = "A", divisors = [1, 8] },
+            { name = "TIMER2", bits = 8, prescaler = "A", divisors = [8] },
         ]
-        line = [{ name = "LINE" }]
+        line = [{ name = "INT0" }]
     "#;
     const COSTS: &str = r#"
         compilers = ["cc 1.0.0", "cc 2.0.0"]
@@ -349,7 +366,7 @@ mod tests {
         [limiter.c.strict.lazy]
         request_served = { "1.0.0" = 58, "2.0.0" = 60 }
         request_refused = { "1.0.0" = 50, "2.0.0" = 44 }
-        [channel.TIMER5A.c.strict.lazy]
+        [channel.TIMER3A.c.strict.lazy]
         request_served = { "1.0.0" = 55, "2.0.0" = 55 }
     "#;
 
@@ -364,15 +381,15 @@ mod tests {
         assert_eq!(
             channels,
             [
-                ("TIMER5A".to_owned(), 0, Some(2)),
-                ("TIMER6".to_owned(), 1, Some(4))
+                ("TIMER3A".to_owned(), 0, Some(2)),
+                ("TIMER2".to_owned(), 1, Some(4))
             ]
         );
-        assert_eq!(board.vector("LINE"), Some(1));
+        assert_eq!(board.vector("INT0"), Some(1));
         assert_eq!(board.vector("TIMER7_COMPA"), None);
         assert_eq!(board.flavours(), ["c"]);
         let rules = board.rules(Flavour::C).unwrap();
-        assert!(rules.shares("TIMER5A", 16));
+        assert!(rules.shares("TIMER3A", 16));
         assert!((rules.offers)(Policy::Strict, Timing::Lazy, 1, 16).is_some());
     }
 
@@ -386,8 +403,8 @@ mod tests {
         assert_eq!(events(None).request_served, Some(60));
         assert_eq!(events(None).request_refused, Some(50));
         assert_eq!(events(None).expiry_empty, None);
-        assert_eq!(events(Some("TIMER5A")).request_served, Some(55));
-        assert_eq!(events(Some("TIMER6")).request_served, Some(60));
+        assert_eq!(events(Some("TIMER3A")).request_served, Some(55));
+        assert_eq!(events(Some("TIMER2")).request_served, Some(60));
         let off = board.events(Flavour::C, &["off"], None).unwrap();
         assert_eq!(off.request_served, Some(20));
         assert_eq!(board.events(Flavour::C, &["strict", "eager"], None), None);
@@ -397,6 +414,7 @@ mod tests {
 
     #[test]
     fn every_board_of_the_repository_is_whole() {
+        assert_eq!(Board::refused(), []);
         assert!(Board::named("atmega128").is_some());
         for board in Board::all() {
             // A limit in software that Weir analyses needs channels and lines.

@@ -3,7 +3,92 @@
 //! group.h), so that users hear of it before anything is compiled.
 use std::ops::RangeInclusive;
 
+use serde::Deserialize;
+
 use crate::{Policy, PortRules, Range, Timing};
+
+/// The processors that the port has code for, each with the macro by which a compiler tells their
+/// family.
+pub const CHIPS: [(&str, &str); 3] = [
+    ("cortex-m3", "__ARM_ARCH_7M__"),
+    ("cortex-m4", "__ARM_ARCH_7EM__"),
+    ("cortex-m7", "__ARM_ARCH_7EM__"),
+];
+/// The vectors before the first line of the NVIC.
+pub const EXCEPTIONS: usize = 15;
+/// The timers that the port has code for, by the names that boards give to them.
+pub const DRIVERS: [(&str, TimerCode<'static>); 1] = [(
+    "cmsdk-dual-timer",
+    TimerCode {
+        header: "weir/chips/cmsdk.h",
+        call: "WEIR_CMSDK_DUAL_TIMER",
+        divisors: &[1, 16, 256],
+    },
+)];
+
+/// By which code a board's timer runs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a driver is the name of one, or { header = \"my_timer.h\", macro = \"MY_TIMER\" }"
+)]
+pub enum TimerDriver {
+    /// One of [`DRIVERS`].
+    Known(String),
+    /// A header of the board's own.
+    Own(OwnDriver),
+}
+
+/// The code of a board's own for a timer: a macro that takes what those of [`DRIVERS`] take.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnDriver {
+    /// The header, as firmware includes it.
+    header: String,
+    /// Its macro.
+    #[serde(rename = "macro")]
+    call: String,
+}
+
+impl TimerDriver {
+    /// The code; none: there is none of this name.
+    #[must_use]
+    pub fn code(&self) -> Option<TimerCode<'_>> {
+        match self {
+            Self::Known(name) => DRIVERS.iter().find(|of| of.0 == name).map(|of| of.1),
+            Self::Own(OwnDriver { header, call }) => Some(TimerCode {
+                header,
+                call,
+                divisors: &[],
+            }),
+        }
+    }
+}
+
+/// The code of a timer (ports/cortex-m/README.md, "Another chip").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimerCode<'a> {
+    /// The header that firmware includes.
+    pub header: &'a str,
+    /// The macro that defines the timer from its name, its registers' address, its line and its
+    /// divisor.
+    pub call: &'a str,
+    /// The divisors that it can set; of a board's own code that is the board's to say.
+    pub divisors: &'static [u64],
+}
+
+impl TimerCode<'_> {
+    /// Can both be written into a header?
+    pub(crate) fn is_safe(&self) -> bool {
+        let of_name = |of: char| of.is_ascii_alphanumeric() || of == '_';
+        let of_path = |of: char| of_name(of) || "-./".contains(of);
+        let begins = |text: &str| text.starts_with(|of: char| of_name(of) && !of.is_ascii_digit());
+        begins(self.call)
+            && self.call.chars().all(of_name)
+            && !self.header.is_empty()
+            && self.header.chars().all(of_path)
+    }
+}
 
 /// The most ticks that a limiter looks ahead and back together: WEIR_CORTEX_M_SPAN_MOST.
 const SPAN_MOST: u64 = 1 << 30;

@@ -10,8 +10,11 @@ pub mod cortex_m;
 mod costs;
 mod policy;
 mod port;
+mod refused;
 
 pub use board::{Avr, Board, Channel, InterruptFacts, LineFacts, Priorities, TimerFacts};
+pub use cortex_m::{TimerCode, TimerDriver};
 pub use costs::{Events, ExceptionCosts};
 pub use policy::{Policy, Timing};
 pub use port::{Flavour, Misfit, Port, PortRules, Range};
+pub use refused::BoardError;

@@ -123,6 +123,14 @@ fn hardware(cpu: &raw::Cpu, problems: &mut Problems<'_>) -> Option<Hardware> {
         }
         return Some(Hardware::Own);
     };
+    if let Some((folder, error)) = Board::refused().iter().find(|(folder, _)| *folder == name) {
+        return problems.refuse(
+            format!("the board `{folder}` cannot be used: boards/{folder}/{error}"),
+            cpu.board.at,
+            "this board",
+            "mend that file, and build Weir again",
+        );
+    }
     let Some(board) = Board::named(&name) else {
         let known: Vec<&str> = Board::all()
             .iter()
