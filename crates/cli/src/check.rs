@@ -72,7 +72,11 @@ pub(crate) fn answer(system: &System) -> miette::Result<Value> {
 /// Fails if a file cannot be read or is no system, or if the observations cannot be read or are
 /// none.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
-    let system = weir_model::load(&arguments.system)?.with_kernel_work()?;
+    let name = arguments.system.to_string_lossy();
+    let text = weir_model::read_text(&arguments.system)?;
+    let system = weir_model::parse(&name, &text)?;
+    weir_generate::check(&system).map_err(|refusal| refusal.in_file(&name, &text))?;
+    let system = system.with_kernel_work()?;
     compiler::warn_of_another(&system);
     let seen = arguments.observed.as_deref().map(observed::read);
     let seen = seen.transpose()?;

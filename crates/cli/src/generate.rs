@@ -9,7 +9,7 @@ use clap::ValueHint;
 use clap::builder::PossibleValuesParser;
 use miette::{IntoDiagnostic, miette};
 use serde::Serialize;
-use weir_generate::{ChipPlan, MARKER, PlannedSource, RtosPlan, chip, chips, header, receivers};
+use weir_generate::{ChipPlan, MARKER, PlannedSource, RtosPlan, board, chips, header, receivers};
 use weir_model::System;
 use weir_report::terminal::{Outcome, is_coloured, print, print_answer, wrapped};
 use weir_report::{Align, Emphasis, Grid, Outputs, rate, time, write_all};
@@ -132,9 +132,10 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     let text = weir_model::read_text(&arguments.system)?;
     let system = weir_model::parse(&file, &text)?;
     compiler::warn_of_another(&system);
+    let board = board(name, &system)?;
     let plan = match arguments.rtos {
-        Some(_) => ChipPlan::with_freertos(&system, chip(name)?),
-        None => ChipPlan::new(&system, chip(name)?),
+        Some(_) => ChipPlan::with_freertos(&system, board),
+        None => ChipPlan::new(&system, board),
     };
     let plan = plan.map_err(|refusal| refusal.in_file(&file, &text))?;
     let lanes = plan.freertos.iter().flat_map(RtosPlan::lanes_without_quota);
@@ -249,14 +250,19 @@ fn row(plan: &ChipPlan<'_>, source: &PlannedSource<'_>) -> [String; 7] {
     let vector = source.vector.to_owned();
     let Some(limit) = &source.limit else {
         let none = String::new;
+        let (limit, passes) = if source.is_in_silicon() {
+            ("in silicon: --rtl", "")
+        } else {
+            ("none", "everything")
+        };
         return [
             name,
             vector,
-            "none".to_owned(),
+            limit.to_owned(),
             none(),
             none(),
             none(),
-            "everything".to_owned(),
+            passes.to_owned(),
         ];
     };
     let cycles = limit.interval_ticks.saturating_mul(limit.tick_cycles);

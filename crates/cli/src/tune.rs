@@ -116,6 +116,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let name = arguments.system.to_string_lossy();
     let text = read_text(&arguments.system)?;
     let read = parse_to_be_limited(&name, &text)?;
+    weir_generate::check(&read).map_err(|refusal| refusal.in_file(&name, &text))?;
     let longest_delay = arguments
         .longest_delay
         .map(|delay| delay.cycles(read.cpu.clock_hz))

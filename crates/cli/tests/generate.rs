@@ -147,22 +147,13 @@ fn a_file_that_was_not_generated_is_only_replaced_by_force() {
 
 #[test]
 fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
-    let cases = [
-        (
-            "motor-controller",
-            "name = \"button\"",
-            "name = \"weir-button\"",
-            "weir-button",
-            "Weir's own",
-        ),
-        (
-            "motor-controller",
-            "policy = \"strict\", rate = \"50Hz\", timer = \"TIMER3A\"",
-            "policy = \"strict\", rate = \"50Hz\", place = \"hardware\"",
-            "button",
-            "place = \"software\"",
-        ),
-    ];
+    let cases = [(
+        "motor-controller",
+        "name = \"button\"",
+        "name = \"weir-button\"",
+        "weir-button",
+        "Weir's own",
+    )];
     for (name, from, to, source, message) in cases {
         let folder = TempDir::new().unwrap();
         let system = changed(&folder, name, from, to);
@@ -175,6 +166,58 @@ fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
         let place = format!("system.toml:{}:8", before.count() + 1);
         assert!(refused.err.contains(&place), "{place}: {}", refused.err);
         assert_eq!(files(folder.path()), ["system.toml"]);
+    }
+}
+
+/// The place that an error is shown at: `system.toml:LINE:COLUMN`.
+fn place(printed: &Printed) -> &str {
+    let from = printed.err.find("system.toml:").expect(&printed.err);
+    let rest = &printed.err[from..];
+    rest.split([']', ' ', '\n']).next().unwrap()
+}
+
+#[test]
+fn check_and_tune_refuse_what_generate_refuses_at_the_same_place() {
+    const BUTTON: &str = "policy = \"strict\", rate = \"50Hz\", timer = \"TIMER3A\"";
+    for (from, to, message) in [
+        (
+            BUTTON,
+            "policy = \"poll\", rate = \"50Hz\", timer = \"TIMER3A\"",
+            "no port has code for policy = \"poll\"",
+        ),
+        (
+            "name = \"button\"",
+            "name = \"weir-button\"",
+            "are Weir's own",
+        ),
+        ("name = \"button\"", "name = \"NULL\"", "in C it is called"),
+        (
+            "[cpu]",
+            "[freertos]\npriorities = 9\ncommon = { urgency = 0, queue = 1 }\n[cpu]",
+            "no call that starts it on atmega128",
+        ),
+        ("[cpu]", "[linux]\nmode = \"exact\"\n[cpu]", "no Linux runs"),
+    ] {
+        let folder = TempDir::new().unwrap();
+        let system = changed(&folder, "motor-controller", from, to);
+        let generated = generate(folder.path(), &system, &FOR_THE_CHIP);
+        for command in ["check", "tune"] {
+            let refused = run(weir().current_dir(folder.path()).arg(command).arg(&system));
+            assert_eq!(refused.code, Some(2), "{command} {to}: {}", refused.out);
+            assert!(refused.err.contains(message), "{command}: {}", refused.err);
+            assert_eq!(place(&refused), place(&generated), "{command} {to}");
+        }
+        assert_eq!(generated.code, Some(2), "{to}");
+        assert!(generated.err.contains(message), "{}", generated.err);
+        assert_eq!(files(folder.path()), ["system.toml"]);
+    }
+    // Silicon keeps a limit in hardware, and the code for the chip has the rest.
+    let folder = TempDir::new().unwrap();
+    let hardware = "policy = \"strict\", rate = \"50Hz\", place = \"hardware\"";
+    let system = changed(&folder, "motor-controller", BUTTON, hardware);
+    for arguments in [&FOR_THE_CHIP[..], &["--rtl"]] {
+        let made = generate(folder.path(), &system, arguments);
+        assert_eq!(made.code, Some(0), "{}", made.err);
     }
 }
 

@@ -23,6 +23,7 @@ mod run;
 mod soc;
 mod timers;
 mod trace;
+mod words;
 
 #[path = "../../test-length.rs"]
 mod length;

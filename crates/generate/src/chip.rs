@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The chips for which code can be generated: those of the boards whose port has rules.
 use weir_boards::{Board, Flavour};
+use weir_model::System;
 
 fn boards() -> impl Iterator<Item = &'static Board> {
-    Board::all()
-        .iter()
-        .filter(|board| Flavour::ALL.iter().any(|&of| board.rules(of).is_some()))
+    Board::all().iter().filter(|board| has_port(board))
 }
 
-/// The names of all chips.
+/// Does Weir have code that keeps limits in software on this board?
+pub(crate) fn has_port(board: &Board) -> bool {
+    Flavour::ALL.iter().any(|&of| board.rules(of).is_some())
+}
+
+/// The names of all chips, each once.
 #[must_use]
 pub fn chips() -> Vec<&'static str> {
-    boards().map(Board::chip).collect()
+    let mut names: Vec<&str> = boards().map(Board::chip).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The board of `system`, if it has the chip of this name; else the first board that has it.
+///
+/// # Errors
+/// The same as those of [`chip`].
+pub fn board(name: &str, system: &System) -> Result<&'static Board, UnknownChip> {
+    let of_file = system.cpu.board.as_deref().and_then(Board::named);
+    match of_file.filter(|board| has_port(board) && board.chip() == name) {
+        Some(board) => Ok(board),
+        None => chip(name),
+    }
 }
 
 /// A chip for which there is no port.

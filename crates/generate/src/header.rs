@@ -174,10 +174,12 @@ fn source_comment(
         " * {}: {}, {}.",
         comment(planned.name),
         planned.vector,
-        planned.limit.as_ref().map_or_else(
-            || "no limit, every request is served (LIMIT-OFF-1)".to_owned(),
-            |limit| promise(limit, plan.clock_hz)
-        )
+        match &planned.limit {
+            Some(limit) => promise(limit, plan.clock_hz),
+            None if planned.is_in_silicon() =>
+                "limited in silicon in front of the line (weir generate --rtl)".to_owned(),
+            None => "no limit, every request is served (LIMIT-OFF-1)".to_owned(),
+        }
     )?;
     if let Some(rates) = rates(source) {
         writeln!(out, " * {rates}.")?;

@@ -4,9 +4,9 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use weir_model::{Policy, Source, Timing};
+use weir_model::{Place, Policy, Source, Timing};
 
-use weir_boards::{Flavour, Port};
+use weir_boards::{Flavour, Port, TimerCode};
 
 use crate::rtos::RtosPlan;
 
@@ -37,6 +37,16 @@ pub struct ChipPlan<'a> {
     pub freertos: Option<RtosPlan<'a>>,
 }
 
+impl ChipPlan<'_> {
+    /// Does the firmware have a vector table by hand, and EIMSK in registers? The flavour `fast`
+    /// has that for a limit with a timer of its own.
+    #[must_use]
+    pub fn is_by_hand(&self) -> bool {
+        let own = |source: &PlannedSource<'_>| source.limit.as_ref().is_some_and(|of| !of.shared);
+        self.flavour == Flavour::Fast && self.sources.iter().any(own)
+    }
+}
+
 /// One source.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedSource<'a> {
@@ -51,13 +61,22 @@ pub struct PlannedSource<'a> {
     pub number: u32,
     /// The priority that the interrupt is given; none: the chip's own order holds.
     pub priority: Option<u32>,
-    /// The limit; none: every request is served.
+    /// The limit in software; none: every request that reaches the processor is served.
     pub limit: Option<SoftwareLimit>,
     /// What `weir_system_start()` does for the source.
     pub start: LineStart,
     /// The source of the system.
     #[serde(skip)]
     pub source: &'a Source,
+}
+
+impl PlannedSource<'_> {
+    /// Does a limiter in silicon hold its requests back, so that software need not?
+    #[must_use]
+    pub fn is_in_silicon(&self) -> bool {
+        let limit = &self.source.limit;
+        limit.place == Place::Hardware && limit.policy != Policy::Off
+    }
 }
 
 /// How a source is switched on.
@@ -128,9 +147,9 @@ pub struct PlannedTimer<'a> {
     pub prescaler: u64,
     /// Cycles of a tick.
     pub tick_cycles: u64,
-    /// The address of its registers, where the firmware needs it.
+    /// The code by which it runs, and the address of its registers, where the port has several.
     #[serde(skip)]
-    pub registers: Option<u32>,
+    pub driver: Option<(TimerCode<'a>, u32)>,
     /// The sources whose limits it counts for, by their names in C.
     pub sources: Vec<String>,
 }

@@ -2,8 +2,8 @@
 //! Decides what a chip is told, and finds everything that it cannot keep.
 use std::collections::BTreeMap;
 
-use weir_boards::{Board, Channel, Flavour, Port};
-use weir_model::{Expiry, Nesting, Place, Policy, Section, Source, System, Timing};
+use weir_boards::{Board, Channel, Flavour, Port, TimerCode, TimerFacts};
+use weir_model::{Expiry, Nesting, Place, Policy, Section, Source, System};
 
 use crate::groups;
 use crate::identifier::{c_identifier, is_made_of, is_of_c};
@@ -42,6 +42,11 @@ impl<'a> ChipPlan<'a> {
             _ => Err(Refusal::new(&system.name, chip.chip(), planner.reasons)),
         }
     }
+}
+
+/// The code of a timer, and where its registers are.
+fn driver(timer: &TimerFacts) -> Option<(TimerCode<'_>, u32)> {
+    timer.driver.as_ref()?.code().zip(timer.registers)
 }
 
 struct Planner<'a> {
@@ -197,11 +202,8 @@ impl<'a> Planner<'a> {
                 );
                 None
             }
-            _ if source.limit.place == Place::Hardware => {
-                let what = format!("the {} has no limiter in hardware", self.chip.chip());
-                self.refuse(&place, Lack::new(what, "write place = \"software\""));
-                None
-            }
+            // Silicon keeps it, in front of the line: --rtl writes that.
+            _ if source.limit.place == Place::Hardware => None,
             _ => self.limit(port, &place, source),
         };
         let start = match limit {
@@ -368,7 +370,7 @@ impl<'a> Planner<'a> {
                     priority: source.priority,
                     prescaler: limit.prescaler,
                     tick_cycles: limit.tick_cycles,
-                    registers: channel.timer.registers,
+                    driver: driver(channel.timer),
                     sources: Vec::new(),
                 };
                 (timer, source.name)
@@ -462,16 +464,9 @@ impl<'a> Planner<'a> {
                 alarms.push(channel.vector);
             }
             claims.push((channel.vector, user.clone()));
-            // In `fast`, the entry for the expiry of strict eager limits is longer than a vector.
-            let is_long = (limit.policy, limit.timing) == (Policy::Strict, Timing::Eager);
-            if port.flavour == Flavour::Fast && is_long {
-                let number = self
-                    .chip
-                    .vectors
-                    .iter()
-                    .position(|name| name == channel.vector);
-                let next = number.and_then(|number| self.chip.vectors.get(number + 1));
-                claims.extend(next.map(|next| (next.as_str(), user)));
+            if (port.rules.spills)(limit.policy, limit.timing) {
+                let next = self.chip.vector_behind(channel.vector);
+                claims.extend(next.map(|next| (next, user)));
             }
         }
         if let Some(timer) = shared {
@@ -500,13 +495,6 @@ impl<'a> Planner<'a> {
                 .filter_map(|source| Some((source, source.limit.as_ref()?)))
         };
         let own = limited().filter(|(_, limit)| !limit.shared).count();
-        if self.reasons.is_empty() && limited().count() == 0 {
-            let lack = Lack::new(
-                "the flavour `fast` has no limit to keep",
-                "write flavour = \"c\"",
-            );
-            self.refuse(&Section::Cpu, lack);
-        }
         if own > 1 || (own == 1 && limited().count() > 1) {
             let names: Vec<String> = limited()
                 .map(|(source, _)| format!("`{}`", source.name))

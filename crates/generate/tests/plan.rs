@@ -192,6 +192,20 @@ fn a_limit_off_keeps_the_names_and_switches_the_line_on() {
 }
 
 #[test]
+fn a_limit_in_silicon_is_a_line_without_one_in_software() {
+    let mut system = system("c");
+    let mut outside = limited("x", "INT5", STRICT, ("TIMER1A", 8), 500, 1);
+    outside.limit.place = Place::Hardware;
+    outside.limit.expiry = None;
+    let inside = limited("y", "INT0", STRICT, ("TIMER1A", 8), 500, 1);
+    system.sources = vec![outside, inside];
+    let text = text(&system);
+    assert!(text.contains("x: INT5, limited in silicon"), "{text}");
+    assert!(macro_of(&text, "WEIR_SOURCE_x").ends_with("WEIR_SYSTEM_LINE_(x, INT5)"));
+    assert!(macro_of(&text, "WEIR_SOURCE_y").contains("WEIR_AVR_LIMIT(y, INT0, TIMER1A"));
+}
+
+#[test]
 fn another_processor_is_refused() {
     let mut own = system("c");
     own.cpu.board = None;
@@ -219,10 +233,6 @@ fn what_the_chip_lacks_is_refused_by_name() {
     refuse(
         &|s| s.sources[0].level.vector = "ADC".to_owned(),
         &["ADC is no external line", "INT0, INT1"],
-    );
-    refuse(
-        &|s| s.sources[0].limit.place = Place::Hardware,
-        &["hardware", "place = \"software\""],
     );
     refuse(
         &|s| s.sources[0].limit.policy = Policy::Poll,
@@ -350,10 +360,8 @@ fn fast_has_one_limit_or_four_that_share() {
         ]),
         &["`x`, `y` at once"],
     );
-    assert_refused(
-        &fast(vec![source("y", "INT1")]),
-        &["no limit to keep", "flavour = \"c\""],
-    );
+    let unlimited = text(&fast(vec![source("y", "INT1")]));
+    assert!(!unlimited.contains("-nostartfiles"), "{unlimited}");
     assert_refused(
         &fast(vec![limited("x", "INT0", STRICT, ("TIMER1A", 8), 125, 1)]),
         &["TIMER2, TIMER0"],

@@ -42,11 +42,40 @@ pub fn vectors(system: &System) -> String {
     text + "};\n"
 }
 
+/// A program that counts the runs of each handler, and the rounds of its background.
+pub fn program(system: &System) -> String {
+    let mut text = "#include \"weir_system.h\"\nvolatile uint32_t progress;\n".to_owned();
+    for source in &system.sources {
+        let name = &source.name;
+        write!(
+            text,
+            "volatile uint32_t {name}_runs;\nWEIR_SOURCE_{name}\n{{\n    {name}_runs++;\n}}\n"
+        )
+        .unwrap();
+    }
+    if !system.timers.is_empty() {
+        text += "WEIR_TIMER_DUALTIMER;\n";
+    }
+    text += "int main(void)\n{\n    weir_system_start();\n    for (;;) {\n        progress++;\n    }\n}\n";
+    text + &vectors(system)
+}
+
 /// Compiles a program that includes the header of `system`, with every warning that firmware is
 /// likely to enable.
 pub fn build(system: &System, program: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
+    build_with(&[("weir_system.h", &header_of(system))], program, defines)
+}
+
+/// The same with these headers.
+pub fn build_with(
+    headers: &[(&str, &str)],
+    program: &str,
+    defines: &[String],
+) -> Result<Elf, FirmwareError> {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("weir_system.h"), header_of(system)).unwrap();
+    for (name, text) in headers {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
     let main = folder.path().join("main.c");
     std::fs::write(&main, program).unwrap();
     let all = [defines, &["WEIR_LIMIT_RECORD=0".to_owned()]].concat();

@@ -4,11 +4,13 @@
 
 use std::fmt::Write;
 
-use crate::cortex::generated::{build, header_of, system, vectors};
+use crate::cortex::generated::{build, build_with, header_of, program, system};
 use crate::cortex::{Elf, Limit, can_run, compile_with, flood, root, spec};
 use rayon::prelude::*;
+use weir_boards::Board;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::run::{RunResult, run};
+use weir_generate::ChipPlan;
 use weir_model::System;
 
 /// The words of the system file for a limit.
@@ -45,21 +47,6 @@ fn all_of(limits: &[Limit]) -> System {
         .unwrap();
     }
     system(&text)
-}
-
-/// A program that counts the runs of each handler, and the rounds of its background.
-fn program(system: &System) -> String {
-    let mut text = "#include \"weir_system.h\"\nvolatile uint32_t progress;\n".to_owned();
-    for source in &system.sources {
-        let name = &source.name;
-        write!(
-            text,
-            "volatile uint32_t {name}_runs;\nWEIR_SOURCE_{name}\n{{\n    {name}_runs++;\n}}\n"
-        )
-        .unwrap();
-    }
-    text += "WEIR_TIMER_DUALTIMER;\nint main(void)\n{\n    weir_system_start();\n    for (;;) {\n        progress++;\n    }\n}\n";
-    text + &vectors(system)
 }
 
 fn flooded(elf: &Elf, floods: &[String], cycles: u64, counters: &[&str]) -> RunResult {
@@ -150,6 +137,51 @@ fn cortex_m_example_does_what_it_says() {
         let count = result.counters[of[0]];
         assert!((least..=most).contains(&count), "{of:?}: {count}");
     }
+}
+
+/// A board whose timer Weir has no code for names a header of its own, and the limit is the same.
+#[test]
+fn cortex_m_boards_of_ones_own_name_the_code_of_their_timer() {
+    const OWN: &str = "#include <weir/chips/cmsdk.h>\n\
+        #define MY_TIMER(name, base, irq, divisor) WEIR_CMSDK_DUAL_TIMER(name, base, irq, divisor)\n";
+    if !can_run() {
+        return;
+    }
+    let folder = root().join("boards/mps2-an385");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let facts = read("board.toml")
+        .replace("name = \"mps2-an385\"", "name = \"mine\"")
+        .replace(
+            "driver = \"cmsdk-dual-timer\"",
+            "driver = { header = \"my_timer.h\", macro = \"MY_TIMER\" }",
+        );
+    let board = Board::parse(&facts, &read("costs.toml")).unwrap();
+    let described = all_of(&Limit::all()[..1]);
+    let mut of_mine = described.clone();
+    of_mine.cpu.board = Some("mine".to_owned());
+    let plan = ChipPlan::new(&of_mine, &board).unwrap();
+    let header = weir_generate::header(&plan, "system.toml");
+    assert!(header.contains("#include <my_timer.h>"), "{header}");
+    assert!(header.contains("MY_TIMER(weir_dualtimer, 0x40002000, 10, 1);"));
+    assert!(!header.contains("cmsdk"), "{header}");
+    let text = program(&described);
+    let headers = [("weir_system.h", header.as_str()), ("my_timer.h", OWN)];
+    let own = build_with(&headers, &text, &[]).unwrap();
+    let known = build(&described, &text, &[]).unwrap();
+    let floods = ["IRQ20=90kHz".to_owned()];
+    let [own, known] = [own, known].map(|elf| flooded(&elf, &floods, 3_125_000, &["s0_runs"]));
+    assert_eq!(own.counters, known.counters);
+    assert!(own.counters["s0_runs"] > 200, "{:?}", own.counters);
+
+    // Another processor is told by another macro, and its build by another option.
+    let facts = read("board.toml").replace("cortex-m3", "cortex-m4");
+    let board = Board::parse(&facts, &read("costs.toml")).unwrap();
+    let plan = ChipPlan::new(&described, &board).unwrap();
+    let header = weir_generate::header(&plan, "system.toml");
+    assert!(header.contains("#ifndef __ARM_ARCH_7EM__\n#error \"these limits are for a Cortex-M4: compile with -mcpu=cortex-m4 -mthumb\""));
+    let headers = [("weir_system.h", header.as_str())];
+    let refused = build_with(&headers, &text, &[]).err().unwrap().to_string();
+    assert!(refused.contains("-mcpu=cortex-m4"), "{refused}");
 }
 
 #[test]

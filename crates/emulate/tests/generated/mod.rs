@@ -100,7 +100,7 @@ pub fn firmware(plan: &ChipPlan<'_>, folder: &Path) -> Firmware {
         firmware.defines.push("WEIR_AVR_FAST".to_owned());
         let fixed = (2..=10).map(|register| format!("-ffixed-r{register}"));
         firmware.flags.extend(fixed);
-        if plan.shared_timer.is_none() {
+        if plan.is_by_hand() {
             firmware.sources.push(root.join("ports/avr/start/start.S"));
             firmware.flags.push("-nostartfiles".to_owned());
         }

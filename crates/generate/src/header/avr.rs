@@ -2,7 +2,7 @@
 //! The header for ports/avr.
 use std::fmt::{self, Write};
 
-use weir_boards::Flavour;
+use weir_boards::{Flavour, avr};
 
 use super::{PortText, limit_fields, stands_first};
 use crate::c_text::{call, comment, definition};
@@ -60,9 +60,10 @@ fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
             Flavour::Fast =>
                 " -DWEIR_AVR_FAST\n *     -ffixed-r2 -ffixed-r3 -ffixed-r4 -ffixed-r5 -ffixed-r6 -ffixed-r7 -ffixed-r8 -ffixed-r9 -ffixed-r10",
         },
-        match (plan.flavour, &plan.shared_timer) {
-            (Flavour::Fast, None) => " -nostartfiles ports/avr/start/start.S",
-            _ => "",
+        if plan.is_by_hand() {
+            " -nostartfiles ports/avr/start/start.S"
+        } else {
+            ""
         }
     )
 }
@@ -74,10 +75,11 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let mut check = |condition: &str, message: &str| {
         writeln!(out, "#if {condition}\n#error \"{message}\"\n#endif")
     };
-    if plan.chip == "atmega128" {
+    if let Some(chip) = avr::chip(plan.chip) {
+        let name = chip.name;
         check(
-            "!defined(__AVR_ATmega128__)",
-            "these limits are for an ATmega128: compile with -mmcu=atmega128",
+            &format!("!defined({})", chip.symbol),
+            &format!("these limits are for an {name}: compile with -mmcu={name}"),
         )?;
     }
     check(
@@ -107,11 +109,11 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
 /// The calls of a limited line for one without a limit, so that a limit can be added or removed
 /// without a change of the firmware.
 fn free_line(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    let switch = |on: bool| match (plan.flavour, on) {
-        (Flavour::C, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
-        (Flavour::C, false) => "WEIR_AVR_MASK(WEIR_AVR_##line);",
-        (Flavour::Fast, true) => "weir_avr_line_on(line);",
-        (Flavour::Fast, false) => "weir_avr_line_off(line);",
+    let switch = |on: bool| match (plan.is_by_hand(), on) {
+        (false, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
+        (false, false) => "WEIR_AVR_MASK(WEIR_AVR_##line);",
+        (true, true) => "weir_avr_line_on(line);",
+        (true, false) => "weir_avr_line_off(line);",
     };
     writeln!(
         out,

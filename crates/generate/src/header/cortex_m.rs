@@ -2,9 +2,11 @@
 //! The header for ports/cortex-m.
 use std::fmt::{self, Write};
 
+use weir_boards::{TimerCode, cortex_m};
+
 use super::{PortText, limit_fields, stands_first};
 use crate::c_text::{call, definition};
-use crate::plan::{ChipPlan, LineStart, PlannedSource};
+use crate::plan::{ChipPlan, LineStart, PlannedSource, PlannedTimer};
 use crate::rtos_text::SOURCES_START;
 
 pub(super) const TEXT: PortText = PortText {
@@ -19,7 +21,7 @@ pub(super) const TEXT: PortText = PortText {
 };
 
 /// The number of IRQ0 among a board's vectors, which begin with the reset as 1.
-const FIRST_LINE: u32 = 16;
+const FIRST_LINE: u32 = cortex_m::EXCEPTIONS as u32 + 1;
 
 fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(
@@ -60,19 +62,24 @@ fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
 }
 
 fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    writeln!(
-        out,
-        "#ifndef __ARM_ARCH_7M__\n#error \"these limits are for a Cortex-M3: compile with -mcpu={} -mthumb\"\n#endif\n",
-        plan.chip
-    )?;
+    if let Some((name, family)) = cortex_m::CHIPS.iter().find(|of| of.0 == plan.chip) {
+        writeln!(
+            out,
+            "#ifndef {family}\n#error \"these limits are for a {}: compile with -mcpu={name} -mthumb\"\n#endif\n",
+            name.replace("cortex-m", "Cortex-M")
+        )?;
+    }
     // First, so that the limits know what FreeRTOS masks.
     if plan.freertos.is_some() {
         writeln!(out, "#include <weir/freertos.h>\n")?;
     }
-    writeln!(
-        out,
-        "#include <weir/chips/cmsdk.h>\n#include <weir/cortex_m.h>\n"
-    )?;
+    let mut headers: Vec<&str> = drivers(plan).map(|(_, code, _)| code.header).collect();
+    headers.sort_unstable();
+    headers.dedup();
+    for header in headers {
+        writeln!(out, "#include <{header}>")?;
+    }
+    writeln!(out, "#include <weir/cortex_m.h>\n")?;
     writeln!(
         out,
         "/* The interrupt functions, as the vector table calls them. */"
@@ -106,8 +113,20 @@ fn function(vector: &str) -> String {
     format!("{}_Handler", known.map_or(vector, |(_, cmsis)| cmsis))
 }
 
+/// The timers with their code and the addresses of their registers.
+fn drivers<'a>(
+    plan: &'a ChipPlan<'a>,
+) -> impl Iterator<Item = (&'a PlannedTimer<'a>, TimerCode<'a>, u32)> {
+    let timers = plan.timers.iter();
+    timers.filter_map(|timer| {
+        timer
+            .driver
+            .map(|(code, registers)| (timer, code, registers))
+    })
+}
+
 fn timers(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
-    for timer in &plan.timers {
+    for (timer, code, registers) in drivers(plan) {
         writeln!(
             out,
             "/* {}: a tick is {} cycles of the processor. */",
@@ -115,9 +134,9 @@ fn timers(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
         )?;
         writeln!(
             out,
-            "WEIR_CMSDK_DUAL_TIMER({}, {:#010x}, {}, {});\n",
+            "{}({}, {registers:#010x}, {}, {});\n",
+            code.call,
             c_name(&timer.name),
-            timer.registers.unwrap_or(0),
             timer.number.saturating_sub(FIRST_LINE),
             timer.prescaler
         )?;
