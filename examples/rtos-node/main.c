@@ -13,7 +13,6 @@
 #include "lwip/udp.h"
 #include "netif/ethernet.h"
 #include "weir/freertos_lwip.h"
-#include "weir/work.h"
 
 #include "board.h"
 #include "card.h"
@@ -31,46 +30,46 @@ void stop(void)
     }
 }
 
-static void take_frame(weir_work_t *work, BaseType_t *woken)
+/* What the card says of its next frame, and the first bytes of it. */
+static weir_freertos_head_t head_of(uint32_t *words)
 {
-    uint32_t head[WEIR_FREERTOS_HEAD / 4];
     uint32_t status = card_status(), length = card_length(status);
-    uint32_t words = (length + CARD_CHECKSUM + 3) / 4, seen = words < WEIR_FREERTOS_HEAD / 4 ? words : WEIR_FREERTOS_HEAD / 4;
     if (length == 0) {
-        (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) card_whole_length(status)));
-        card_skip(status);
-        weir_freertos_discard_broken(&weir_net);
-        return;
+        return (weir_freertos_head_t) {(uint16_t) card_whole_length(status), true};
     }
-    (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) length));
-    card_read_words(head, seen);
-    weir_freertos_frame_t *frame = weir_freertos_admit(&weir_net, (const uint8_t *) head, (uint16_t) length);
-    if (frame == NULL) {
-        card_skip_words(words - seen);
-        weir_freertos_discard(&weir_net);
-        return;
-    }
-    memcpy(frame->words, head, seen * 4);
-    card_read_words(frame->words + seen, words - seen);
-    weir_freertos_defer(&weir_net, frame, woken);
+    uint32_t all = (length + CARD_CHECKSUM + 3) / 4;
+    card_read_words(words, all < WEIR_FREERTOS_HEAD / 4 ? all : WEIR_FREERTOS_HEAD / 4);
+    return (weir_freertos_head_t) {(uint16_t) length, false};
 }
+
+/* The card hands the checksum over behind a frame. The length of a broken one includes it. */
+static void rest_of(weir_freertos_head_t frame, uint32_t *words)
+{
+    uint32_t all = (frame.length + 3u) / 4u;
+    if (!frame.is_broken) {
+        all = (frame.length + CARD_CHECKSUM + 3u) / 4u;
+        all -= all < WEIR_FREERTOS_HEAD / 4 ? all : WEIR_FREERTOS_HEAD / 4;
+    }
+    if (words != NULL) {
+        card_read_words(words, all);
+    } else {
+        card_skip_words(all);
+    }
+}
+
+static void request(void)
+{
+    board_pend(BOARD_CARD_LINE);
+}
+
+static const weir_freertos_driver_t card = {
+    .count = card_count, .head = head_of, .rest = rest_of, .acknowledge = card_acknowledge, .request = request};
 
 WEIR_SOURCE_ethernet
 {
     static weir_work_t work;
     BaseType_t woken = pdFALSE;
-    weir_freertos_interrupt_begins(&weir_net);
-    weir_work_begin(&work, WEIR_SOURCE_ethernet_MAX_WORK);
-    while (card_waits() && weir_work_take(&work)) {
-        take_frame(&work, &woken);
-    }
-    if (!card_waits()) {
-        card_acknowledge();
-        if (card_waits()) { /* it came since the look, and was forgotten with the others */
-            board_pend(BOARD_CARD_LINE);
-        }
-    }
-    weir_freertos_interrupt_ends(&weir_net);
+    weir_freertos_take(&weir_net, &card, &work, WEIR_SOURCE_ethernet_MAX_WORK, &woken);
     portYIELD_FROM_ISR(woken);
 }
 

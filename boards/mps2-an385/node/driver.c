@@ -108,18 +108,18 @@ static void take_packet(BaseType_t *woken)
 void driver_interrupt(void)
 {
     BaseType_t woken = pdFALSE;
-    stages_begin();
-    tally.interrupts++;
-    if (stages_let_in()) {
-        if (options.driver == DRIVER_MASKED) {
-            take_masked(&woken);
-        } else if (stages_demux()) {
-            stages_take(&woken);
-        } else {
-            take_packet(&woken);
+    if (stages_demux()) {
+        stages_take(&woken);
+    } else {
+        tally.interrupts++;
+        if (stages_let_in()) {
+            if (options.driver == DRIVER_MASKED) {
+                take_masked(&woken);
+            } else {
+                take_packet(&woken);
+            }
         }
     }
-    stages_end();
     yield_from_interrupt(woken);
 }
 

@@ -45,7 +45,7 @@ bool stages_is_on(void);
 /* May its driver serve it? */
 bool stages_let_in(void);
 
-/* Is it driver=demux? That takes a frame from the card. */
+/* Is it driver=demux? It serves the card's interrupt by stages_take(), which asks the limit. */
 static inline bool stages_demux(void)
 {
     return options.driver == DRIVER_DEMUX;
@@ -55,21 +55,6 @@ void stages_take(BaseType_t *woken);
 
 /* The receivers of driver=demux, with their accounts. */
 extern weir_freertos_net_t stages_net;
-
-/* The card interrupts, and has interrupted: what is between them is accounted. */
-static inline void stages_begin(void)
-{
-    if (stages_demux()) {
-        weir_freertos_interrupt_begins(&stages_net);
-    }
-}
-
-static inline void stages_end(void)
-{
-    if (stages_demux()) {
-        weir_freertos_interrupt_ends(&stages_net);
-    }
-}
 
 /* A server has a port: 6 is TCP, 17 UDP. Does nothing with the other drivers. */
 void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t urgency);
@@ -102,14 +87,6 @@ static inline void stages_enable(bool on)
 static inline bool stages_is_on(void)
 {
     return CARD_INT_EN != 0;
-}
-
-static inline void stages_begin(void)
-{
-}
-
-static inline void stages_end(void)
-{
 }
 
 static inline bool stages_let_in(void)

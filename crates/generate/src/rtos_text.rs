@@ -26,7 +26,7 @@ pub(crate) fn usage(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     )?;
     writeln!(
         out,
-        " * WEIR_SOURCE_{} takes frames by weir_freertos_admit(&weir_net, ...), and the start comes before it interrupts.",
+        " * WEIR_SOURCE_{} takes frames by weir_freertos_take(&weir_net, ...), and the start comes before it interrupts.",
         plan.card
     )?;
     if plan.receivers.iter().any(|of| of.budget.is_some()) {
@@ -44,7 +44,7 @@ pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result
     if let Some(work) = plan.max_work {
         writeln!(
             out,
-            "/** The units of work of one interrupt, for weir_work_begin(): a frame is one, and more if it is long. */\nenum {{ WEIR_SOURCE_{}{MAX_WORK} = {work} }};\n",
+            "/** The units of work of one interrupt, for weir_freertos_take(): a frame is one, and more if it is long. */\nenum {{ WEIR_SOURCE_{}{MAX_WORK} = {work} }};\n",
             plan.card
         )?;
     }

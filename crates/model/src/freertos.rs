@@ -60,8 +60,8 @@ pub struct FrameBudget {
     pub per_tick: u32,
 }
 
-/// Units of work of a frame of 1,514 bytes in ports/freertos (`weir_freertos_further_work()`, and
-/// one): what an interrupt copies counts.
+/// Units of work of a frame of 1,514 bytes in ports/freertos (`WEIR_FREERTOS_UNIT`): what an
+/// interrupt copies counts.
 pub const FRAME_UNITS: u64 = 23;
 
 /// What a budget lets through, in cycles.

@@ -32,83 +32,68 @@ weir_freertos_net_t stages_net;
  * account begins and after it has ended. */
 enum { OVERHEAD = 6 };
 
-/* `work` has had the frame's first unit. */
-static void take_frame(weir_work_t *work, BaseType_t *woken)
+static bool is_let_in(void)
+{
+    tally.interrupts++;
+    return stages_let_in();
+}
+
+static weir_freertos_head_t head_of(uint32_t *words)
 {
     uint32_t status = card_status(), length = card_length(status);
     tally.frames++;
     if (length == 0) {
-        (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) card_whole_length(status)));
-        card_skip(status);
-        weir_freertos_discard_broken(&stages_net);
         tally.broken++;
-        return;
+        return (weir_freertos_head_t) {(uint16_t) card_whole_length(status), true};
     }
-    uint32_t head[HEAD], words = (length + CARD_CHECKSUM + 3) / 4, seen = words < HEAD ? words : HEAD;
-    (void) weir_work_take_some(work, weir_freertos_further_work((uint16_t) length));
-    if (seen == HEAD) {
-        card_read_words(head, HEAD); /* a constant, for the compiler */
+    uint32_t all = (length + CARD_CHECKSUM + 3) / 4;
+    if (all >= HEAD) {
+        card_read_words(words, HEAD); /* a constant, for the compiler */
     } else {
-        card_read_words(head, seen);
+        card_read_words(words, all);
     }
-    weir_freertos_frame_t *frame = weir_freertos_admit(&stages_net, (const uint8_t *) head, (uint16_t) length);
-    if (frame == NULL) {
-        tally.no_room++;
-        card_skip_words(words - seen);
-        weir_freertos_discard(&stages_net);
-        return;
-    }
-    for (uint32_t at = 0; at < seen; at++) {
-        frame->words[at] = head[at];
-    }
-    card_read_words(frame->words + seen, words - seen);
-    weir_freertos_defer(&stages_net, frame, woken);
+    return (weir_freertos_head_t) {(uint16_t) length, false};
 }
 
-/* Forgets the frames that came, unless there are further ones. */
-static bool is_more(void)
+/* The card hands the checksum over behind a frame. The length of a broken one includes it. */
+static void rest_of(weir_freertos_head_t frame, uint32_t *words)
 {
-    if (card_waits()) {
-        return true;
+    uint32_t all = (frame.length + 3u) / 4u;
+    if (!frame.is_broken) {
+        all = (frame.length + CARD_CHECKSUM + 3u) / 4u;
+        all -= all < HEAD ? all : HEAD;
     }
-    card_acknowledge();
-    if (!card_waits()) {
-        return false;
+    if (words != NULL) {
+        card_read_words(words, all);
+        return;
     }
-    board_pend(BOARD_CARD_LINE); /* it came since the look, and was forgotten with the others */
-    return true;
+    tally.no_room += !frame.is_broken;
+    card_skip_words(all);
 }
+
+static void request(void)
+{
+    board_pend(BOARD_CARD_LINE);
+}
+
+static const weir_freertos_driver_t card = {
+    .is_let_in = is_let_in,
+    .count = card_count,
+    .head = head_of,
+    .rest = rest_of,
+    .acknowledge = card_acknowledge,
+    .request = request,
+    .enable = stages_enable,
+};
 
 /*
- * The limit has let the interrupt in: it does so much work, or takes the frames that there are,
- * with those that come meanwhile. At the rate of the wire the card has room for hardly more than
- * those of a millisecond: left for the next tick, they would be lost.
+ * At the rate of the wire the card has room for hardly more frames than those of a millisecond:
+ * left for the next tick, those that come meanwhile would be lost.
  */
-static void take_frames(BaseType_t *woken)
-{
-    weir_work_t work = {0};
-    weir_work_begin(&work, (uint16_t) options.work);
-    uint32_t waiting = card_count();
-    while (waiting > 0 && weir_work_take(&work)) {
-        take_frame(&work, woken);
-        waiting--;
-        if (waiting == 0) {
-            waiting = card_count();
-        }
-    }
-}
-
 void stages_take(BaseType_t *woken)
 {
-    if (weir_freertos_frames_wait(&stages_net)) {
-        stages_enable(false);
-    } else {
-        take_frames(woken);
-        bool is_left = is_more();
-        if (weir_freertos_frames_taken(&stages_net, is_left) && options.gather_us != 0) {
-            stages_enable(true);
-        }
-    }
+    weir_work_t work = {0};
+    weir_freertos_take(&stages_net, &card, &work, (uint16_t) options.work, woken);
 }
 
 bool demuxed_wait_ends(void)

@@ -8,22 +8,16 @@
  * receivers' urgency, which hands its frames to the stack (defer, zhang2006 §3.2). What interrupt
  * and worker take for a frame is charged to its receiver (account, zhang2006 §3.1).
  *
- *     weir_freertos_interrupt_begins(&net);
- *     while (card_has_frame() && weir_work_take(&work)) {
- *         (void) weir_work_take_some(&work, weir_freertos_further_work(length));
- *         uint32_t seen = length < WEIR_FREERTOS_HEAD ? length : WEIR_FREERTOS_HEAD;
- *         card_read(head, seen);
- *         weir_freertos_frame_t *frame = weir_freertos_admit(&net, head, length);
- *         if (frame != NULL) {
- *             memcpy(frame->words, head, seen);
- *             card_read((uint8_t *) frame->words + seen, length - seen);
- *             weir_freertos_defer(&net, frame, &woken);
- *         } else {
- *             card_skip(length - seen);
- *             weir_freertos_discard(&net);
- *         }
+ *     static const weir_freertos_driver_t card = {
+ *         .count = card_count, .head = card_head, .rest = card_rest, .acknowledge = card_acknowledge};
+ *
+ *     void card_handler(void)
+ *     {
+ *         static weir_work_t work;
+ *         BaseType_t woken = pdFALSE;
+ *         weir_freertos_take(&net, &card, &work, 24, &woken); // the `max_work` of the system file
+ *         portYIELD_FROM_ISR(woken);
  *     }
- *     weir_freertos_interrupt_ends(&net);
  *
  * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may
  * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how much it
@@ -38,6 +32,7 @@
 #include "weir/account.h"
 #include "weir/demux.h"
 #include "weir/moderate.h"
+#include "weir/work.h"
 
 #if WEIR_TICK_BITS != 32
 #error "compile with -DWEIR_TICK_BITS=32: the clock has 32 bits"
@@ -155,7 +150,7 @@ typedef struct {
     uint16_t receivers;   /**< the most */
     uint16_t stack_words; /**< of each worker */
     uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0: not at all */
-    uint32_t overhead;    /**< what an interrupt takes before weir_freertos_interrupt_begins() and after _ends(), in units of the clock */
+    uint32_t overhead;    /**< what an interrupt takes before and after weir_freertos_take(), in units of the clock */
     weir_freertos_input_t *input;
     void *context;
 } weir_freertos_config_t;
@@ -224,30 +219,6 @@ weir_freertos_error_t weir_freertos_set_quota(weir_freertos_net_t *net, uint16_t
 void weir_freertos_refill(weir_freertos_net_t *net);
 
 /**
- * moderate (behnke2022 §2.2): the card interrupts. True: its frames wait for others, and the card's
- * interrupt is to be off from now on. False: they are to be taken now. In the card's interrupt.
- */
-WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
-{
-    return net->card.config.absolute != 0 && net->card.state.phase != WEIR_MODERATE_RAISED &&
-           !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
-}
-
-/**
- * The card's frames were taken, but for those that are left if `is_more`. True: its interrupt is to
- * be on again. False: what is left waits for others. In the card's interrupt.
- */
-WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_more)
-{
-    if (net->card.config.absolute == 0) {
-        return true;
-    }
-    uint32_t now = WEIR_FREERTOS_CLOCK;
-    weir_moderate_take(&net->card, 1, now);
-    return !is_more || weir_moderate_arrive(&net->card, now).interrupt;
-}
-
-/**
  * Has the time of waiting frames passed? Then the card's interrupt is to come, by the interrupt
  * controller's request, though it is off at the card. In FreeRTOS's tick.
  */
@@ -267,37 +238,39 @@ WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)
     net->charged = to;
 }
 
-/** The interrupt of the card begins: what it takes is charged to its frames. */
-WEIR_INLINE void weir_freertos_interrupt_begins(weir_freertos_net_t *net)
-{
-    net->interrupted = net->charged;
-    weir_freertos_charge(net, &net->in_interrupt);
-    net->in_interrupt += net->config.overhead;
-}
-
-/** It ends. */
-WEIR_INLINE void weir_freertos_interrupt_ends(weir_freertos_net_t *net)
-{
-    weir_freertos_charge(net, net->interrupted);
-}
+/** What a driver says of the frame that it has begun. */
+typedef struct {
+    uint16_t length; /**< bytes, without the checksum; of a broken frame those that the card has of it */
+    bool is_broken;  /**< the card says so, or the frame is too long for a buffer: nobody looks at it */
+} weir_freertos_head_t;
 
 /**
- * The units of work of a frame of `length` bytes beyond its first. A frame may need more than an
- * interrupt has left: it is read to its end, and no other is taken after it.
+ * The driver of a card. Its functions are called in the card's interrupt, by weir_freertos_take()
+ * alone. If the driver is a constant in the file of the interrupt's handler, the compiler sees the
+ * functions and calls none of them through a pointer.
  */
-WEIR_INLINE uint16_t weir_freertos_further_work(uint16_t length)
-{
-    return length > WEIR_FREERTOS_HEAD ? (uint16_t) ((length - WEIR_FREERTOS_HEAD) / WEIR_FREERTOS_UNIT) : 0;
-}
+typedef struct {
+    /** May frames be taken now? For a limiter that is called here. NULL: always. */
+    bool (*is_let_in)(void);
+    /** How many frames wait, at least; 0: none. */
+    uint32_t (*count)(void);
+    /** Begins the next frame. Reads its first WEIR_FREERTOS_HEAD bytes into `words`, or all of it if
+     * it has fewer. Reads nothing of a broken one. */
+    weir_freertos_head_t (*head)(uint32_t *words);
+    /** Reads the rest of the frame that `head` has begun, behind its first WEIR_FREERTOS_HEAD bytes,
+     * into `words`. NULL: throws the rest away, and of a broken frame all. */
+    void (*rest)(weir_freertos_head_t frame, uint32_t *words);
+    /** No frame waits: ends the request of the card, if the card keeps one. */
+    void (*acknowledge)(void);
+    /** A frame came before acknowledge(), which may have ended its request, too: makes the interrupt
+     * come again. NULL: a card whose request lasts as long as a frame waits. */
+    void (*request)(void);
+    /** Switches the card's interrupt on or off. NULL: `gather` of the configuration is 0. */
+    void (*enable)(bool is_on);
+} weir_freertos_driver_t;
 
-/**
- * Which buffer a frame gets, of which `head` has the first bytes: WEIR_FREERTOS_HEAD, or `length`
- * if that is less. NULL: it is dropped, and the reason counted; weir_freertos_discard() comes next.
- * In the card's interrupt.
- */
+/* The parts of weir_freertos_take(), in freertos.c. */
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length);
-
-/** An admitted frame is read, and waits for its worker. In the card's interrupt. */
 void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken);
 
 /* What the interrupt has taken since the last frame is the present one's. */
@@ -310,23 +283,121 @@ WEIR_INLINE uint32_t weir_freertos_take_spent(weir_freertos_net_t *net)
     return spent;
 }
 
-/** A frame that was not admitted is skipped: what that took is its receiver's. In the card's
- * interrupt. */
+/* A frame that was not admitted is skipped: what that took is its receiver's. */
 WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
 {
     weir_account_count(&net->all, net->refused, weir_freertos_take_spent(net));
 }
 
-/**
- * A frame that the card calls broken, or that is too long for a buffer, is skipped without a look:
- * it counts as malformed, and what it took is nobody's. Its length is work like any other's:
- * weir_freertos_further_work(). In the card's interrupt.
- */
-WEIR_INLINE void weir_freertos_discard_broken(weir_freertos_net_t *net)
+/* The units of work of a frame of `length` bytes beyond its first. */
+WEIR_INLINE uint16_t weir_freertos_further_work(uint16_t length)
 {
-    net->dropped[WEIR_FREERTOS_MALFORMED]++;
-    net->refused = &net->nobody;
-    weir_freertos_discard(net);
+    return length > WEIR_FREERTOS_HEAD ? (uint16_t) ((length - WEIR_FREERTOS_HEAD) / WEIR_FREERTOS_UNIT) : 0;
+}
+
+/* Takes the next frame, whose first unit of work is granted. A frame may need more units than are
+ * left: it is read to its end, and no other is taken after it. */
+WEIR_INLINE void weir_freertos_take_frame(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work,
+                                          BaseType_t *woken)
+{
+    uint32_t head[WEIR_FREERTOS_HEAD / 4u];
+    weir_freertos_head_t next = card->head(head);
+    (void) weir_work_take_some(work, weir_freertos_further_work(next.length));
+    if (next.is_broken) {
+        card->rest(next, NULL);
+        net->dropped[WEIR_FREERTOS_MALFORMED]++;
+        net->refused = &net->nobody;
+        weir_freertos_discard(net);
+        return;
+    }
+    weir_freertos_frame_t *frame = weir_freertos_admit(net, (const uint8_t *) head, next.length);
+    if (frame == NULL) {
+        card->rest(next, NULL);
+        weir_freertos_discard(net);
+        return;
+    }
+    uint32_t seen = next.length < WEIR_FREERTOS_HEAD ? (next.length + 3u) / 4u : WEIR_FREERTOS_HEAD / 4u;
+    for (uint32_t at = 0; at < seen; at++) {
+        frame->words[at] = head[at];
+    }
+    card->rest(next, frame->words + WEIR_FREERTOS_HEAD / 4u);
+    weir_freertos_defer(net, frame, woken);
+}
+
+/* Takes the frames that wait, and those that come meanwhile, as far as the work is granted. */
+WEIR_INLINE void weir_freertos_take_frames(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work, uint16_t most,
+                                           BaseType_t *woken)
+{
+    weir_work_begin(work, most);
+    uint32_t waiting = card->count();
+    while (waiting > 0 && weir_work_take(work)) {
+        weir_freertos_take_frame(net, card, work, woken);
+        waiting--;
+        if (waiting == 0) {
+            waiting = card->count();
+        }
+    }
+}
+
+/* Ends the card's request if no frame is left. */
+WEIR_INLINE bool weir_freertos_is_left(const weir_freertos_driver_t *card)
+{
+    if (card->count() != 0) {
+        return true;
+    }
+    card->acknowledge();
+    if (card->count() == 0) {
+        return false;
+    }
+    if (card->request != NULL) {
+        card->request();
+    }
+    return true;
+}
+
+/* moderate (behnke2022 §2.2): do the card's frames wait for others? */
+WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
+{
+    return net->card.config.absolute != 0 && net->card.state.phase != WEIR_MODERATE_RAISED &&
+           !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
+}
+
+/* moderate: the frames were taken, but for those that are left if `is_left`, which wait for others
+ * or not: is the card's interrupt to be on again? */
+WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_left)
+{
+    uint32_t now = WEIR_FREERTOS_CLOCK;
+    weir_moderate_take(&net->card, 1, now);
+    return !is_left || weir_moderate_arrive(&net->card, now).interrupt;
+}
+
+/**
+ * The card interrupts: takes its frames, `most` units of work at most. A frame is a unit, and each
+ * WEIR_FREERTOS_UNIT bytes behind its head another; the last frame may need more than is left.
+ *
+ * Each frame is read into a buffer of its class, for its worker, or thrown away if it has none; a
+ * reason is counted then. What the interrupt takes is charged to the receivers of its frames. Frames
+ * that are left request again. `*woken` is set to pdTRUE if a worker is to run, for
+ * portYIELD_FROM_ISR(). In the card's interrupt, which may call FreeRTOS.
+ */
+WEIR_INLINE void weir_freertos_take(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work, uint16_t most,
+                                    BaseType_t *woken)
+{
+    net->interrupted = net->charged;
+    weir_freertos_charge(net, &net->in_interrupt);
+    net->in_interrupt += net->config.overhead;
+    if (card->is_let_in == NULL || card->is_let_in()) {
+        if (card->enable != NULL && weir_freertos_frames_wait(net)) {
+            card->enable(false);
+        } else {
+            weir_freertos_take_frames(net, card, work, most, woken);
+            bool is_left = weir_freertos_is_left(card);
+            if (card->enable != NULL && net->card.config.absolute != 0 && weir_freertos_frames_taken(net, is_left)) {
+                card->enable(true);
+            }
+        }
+    }
+    weir_freertos_charge(net, net->interrupted);
 }
 
 /** The stack no longer needs a frame: its buffer is its class's again. In a task. */
