@@ -262,8 +262,8 @@ typedef struct {
     void (*rest)(weir_freertos_head_t frame, uint32_t *words);
     /** No frame waits: ends the request of the card, if the card keeps one. */
     void (*acknowledge)(void);
-    /** A frame came before acknowledge(), which may have ended its request, too: makes the interrupt
-     * come again. NULL: a card whose request lasts as long as a frame waits. */
+    /** A frame came before acknowledge(), which may have ended its request, too: makes the
+     * interrupt come again. NULL: a card whose request lasts as long as a frame waits. */
     void (*request)(void);
     /** Switches the card's interrupt on or off. NULL: `gather` of the configuration is 0. */
     void (*enable)(bool is_on);
@@ -376,8 +376,8 @@ WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_le
  * WEIR_FREERTOS_UNIT bytes behind its head another; the last frame may need more than is left.
  *
  * Each frame is read into a buffer of its class, for its worker, or thrown away if it has none; a
- * reason is counted then. What the interrupt takes is charged to the receivers of its frames. Frames
- * that are left request again. `*woken` is set to pdTRUE if a worker is to run, for
+ * reason is counted then. What the interrupt takes is charged to the receivers of its frames.
+ * Frames that are left request again. `*woken` is set to pdTRUE if a worker is to run, for
  * portYIELD_FROM_ISR(). In the card's interrupt, which may call FreeRTOS.
  */
 WEIR_INLINE void weir_freertos_take(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work, uint16_t most,
