@@ -7,6 +7,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    house_run(data, size);
+    board_run(data, size);
     return 0;
 }

@@ -47,7 +47,7 @@ typedef struct {
     wide_t cost[HOUSE_DEVICES];
 } counted_t;
 
-static wide_t house_saturated(wide_t balance)
+static wide_t board_saturated(wide_t balance)
 {
     wide_t most = WEIR_BALANCE_MOST;
     return balance > most ? most : balance < -most ? -most : balance;
@@ -58,15 +58,15 @@ static void cpu_handled(cpu_t *c, unsigned d, unsigned p, weir_cycles_t cost)
     bool orphan = p >= HOUSE_PROCESSES;
     weir_account_handled(&c->account, &c->devices[d], orphan ? NULL : &c->processes[p], cost);
     weir_account_count(&c->device, &c->receivers[orphan ? HOUSE_PROCESSES : p], cost);
-    wide_t bounded = house_saturated(cost);
+    wide_t bounded = board_saturated(cost);
     c->all += bounded;
-    c->handled = house_saturated(c->handled + bounded);
+    c->handled = board_saturated(c->handled + bounded);
     if (orphan) {
         c->orphans += bounded;
     } else {
         c->received[p] += bounded;
         c->recent[p] += bounded;
-        c->owed[p] = house_saturated(c->owed[p] + bounded);
+        c->owed[p] = board_saturated(c->owed[p] + bounded);
     }
 }
 
@@ -78,7 +78,7 @@ static void cpu_tick(cpu_t *c, unsigned p)
         c->idle += c->handled;
     } else {
         int32_t ticks = weir_account_tick(&c->account, &c->processes[p]);
-        wide_t x = house_saturated(c->owed[p] - c->handled);
+        wide_t x = board_saturated(c->owed[p] - c->handled);
         /* The result of the paper's loop, by division; beyond 31 bits the rest stays. */
         wide_t whole = x / unit;
         whole = whole > INT32_MAX ? INT32_MAX : whole < -INT32_MAX ? -INT32_MAX : whole;
@@ -108,7 +108,7 @@ static void cpu_exit(cpu_t *c, unsigned p)
 static void cpu_move(cpu_t *from, cpu_t *to, unsigned p)
 {
     weir_account_move(&from->processes[p], &to->processes[p]); /* ACCOUNT-MOVE-1 */
-    to->owed[p] = house_saturated(to->owed[p] + from->owed[p]);
+    to->owed[p] = board_saturated(to->owed[p] + from->owed[p]);
     from->owed[p] = 0;
 }
 
@@ -141,7 +141,7 @@ static void counted_handled(counted_t *c, unsigned d, unsigned p, weir_cycles_t 
     bool orphan = p >= HOUSE_PROCESSES;
     weir_account_handled_counted(&c->account, &c->devices[d], orphan ? NULL : &c->processes[p], orphan ? NULL : &c->x[p][d], cost);
     c->m[d]++;
-    c->cost[d] += house_saturated(cost);
+    c->cost[d] += board_saturated(cost);
     if (!orphan) {
         c->model[p][d]++;
     }
@@ -209,7 +209,7 @@ static void counted_worth(const counted_t *c)
             n = n == 0 ? 1 : n;
             wide_t cycles = c->devices[d].per_tick == 0 ? 0 : c->model[p][d] * (wide_t) c->account.config.tick / n;
             exact += cycles;
-            saturates = saturates || house_saturated(cycles) != cycles || house_saturated(exact) != exact;
+            saturates = saturates || board_saturated(cycles) != cycles || board_saturated(exact) != exact;
         }
         weir_balance_t worth = weir_account_worth_counted(&c->account, c->devices, HOUSE_DEVICES, c->x[p]);
         CHECK(worth >= -WEIR_BALANCE_MOST);
@@ -230,7 +230,7 @@ static void counted_exit(counted_t *c, unsigned p)
 }
 
 /* A cost from two bytes: from one cycle to more than a balance holds. */
-static weir_cycles_t house_cost(const uint8_t *data)
+static weir_cycles_t board_cost(const uint8_t *data)
 {
     unsigned shift = (data[0] & 3) == 3 ? data[1] % WEIR_CYCLE_BITS : 0;
     return (weir_cycles_t) ((weir_cycles_t) (data[0] >> 2) << shift) + data[1];
@@ -240,14 +240,14 @@ static weir_cycles_t house_cost(const uint8_t *data)
  * Runs the accounts: bytes 0 and 1 are the clock tick, 2 and 3 gamma; then follow events of three
  * bytes: kind and process, and a cost.
  */
-static void house_run(const uint8_t *data, size_t size)
+static void board_run(const uint8_t *data, size_t size)
 {
     static const cpu_t no_cpu;
     static const counted_t no_count;
     if (size < 4) {
         return;
     }
-    weir_account_config_t config = {.tick = house_cost(data), .gamma = (uint16_t) (data[2] << 8 | data[3])};
+    weir_account_config_t config = {.tick = board_cost(data), .gamma = (uint16_t) (data[2] << 8 | data[3])};
     if (weir_account_check(&config) != WEIR_ACCOUNT_OK) {
         return;
     }
@@ -261,7 +261,7 @@ static void house_run(const uint8_t *data, size_t size)
         unsigned p = (data[next] >> 4) & 3; /* 3: an orphan, or idle */
         unsigned at = data[next] >> 7;
         unsigned d = data[next + 1] & 1;
-        weir_cycles_t cost = house_cost(data + next + 1);
+        weir_cycles_t cost = board_cost(data + next + 1);
         switch (data[next] & 15) {
         case 0:
         case 1:

@@ -19,7 +19,7 @@ static void long_random_sequences(void)
                 data[i] = (uint8_t) (data[i] & ~3u);
             }
         }
-        house_run(data, sizeof data);
+        board_run(data, sizeof data);
     }
 }
 

@@ -254,11 +254,11 @@ typedef struct {
     bool (*is_let_in)(void);
     /** How many frames wait, at least; 0: none. */
     uint32_t (*count)(void);
-    /** Begins the next frame. Reads its first WEIR_FREERTOS_HEAD bytes into `words`, or all of it if
-     * it has fewer. Reads nothing of a broken one. */
+    /** Begins the next frame. Reads its first WEIR_FREERTOS_HEAD bytes into `words`, or all of it
+     * if it has fewer. Reads nothing of a broken one. */
     weir_freertos_head_t (*head)(uint32_t *words);
-    /** Reads the rest of the frame that `head` has begun, behind its first WEIR_FREERTOS_HEAD bytes,
-     * into `words`. NULL: throws the rest away, and of a broken frame all. */
+    /** Reads the rest of the frame that `head` has begun, behind its first WEIR_FREERTOS_HEAD
+     * bytes, into `words`. NULL: throws the rest away, and of a broken frame all. */
     void (*rest)(weir_freertos_head_t frame, uint32_t *words);
     /** No frame waits: ends the request of the card, if the card keeps one. */
     void (*acknowledge)(void);

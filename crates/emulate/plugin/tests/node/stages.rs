@@ -223,8 +223,8 @@ fn accounts_and_reasons_sum_up_to_the_whole() {
     assert!(ran.count(&["udp", "ticks"]) > ran.count(&["http", "ticks"]));
 }
 
-/// QEMU counts the instructions of the card's interrupt; the account is in ticks of five of them. At
-/// a regular rate each interrupt would begin in the same phase of a tick.
+/// QEMU counts the instructions of the card's interrupt; the account is in ticks of five of them.
+/// At a regular rate each interrupt would begin in the same phase of a tick.
 #[test]
 fn the_account_is_what_the_interrupt_took() {
     const INSTRUCTIONS: f64 = 5.0;
