@@ -16,7 +16,7 @@ CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-linux test-rtl test-format test-core test-host test-avr test-arm
 # What the parts build of this workspace.
-HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-tune -p weir-report -p weir-generate -p weir-boards
+HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-report -p weir-generate -p weir-boards
 AVR := -p weir-emulate -p weir-cli
 ARM := -p weir-peer
 # The names of those tests in AVR that need QEMU and the compiler for Arm begin so.

@@ -3,7 +3,7 @@
 //! processor runs them, response times.
 //!
 //! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half.
-//! docs/analysis.md derives the equations.
+//! docs/analysis.md derives the equations. [`tune`] goes the other way: from deadlines to limits.
 // Cycles become f64 only for shares of the processor and for bounds that are rounded to the safe
 // side.
 #![expect(
@@ -19,6 +19,7 @@ pub mod curve;
 pub mod limiter;
 pub mod rank;
 pub mod rta;
+pub mod tune;
 pub mod units;
 
 mod analysis;

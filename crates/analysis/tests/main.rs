@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bounds, beside what runs them and what others say of the same systems.
+//! The bounds, beside what runs them and what others say of the same systems; limits that are
+//! chosen.
 
 mod busy_windows;
 mod common;
@@ -15,6 +16,7 @@ mod servers;
 mod silicon;
 mod slices;
 mod starvation;
+mod tune;
 
 #[path = "../../test-cases.rs"]
 mod number;

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::ValueHint;
 use miette::{IntoDiagnostic, WrapErr, bail, miette};
+use weir_analysis::tune::{Aim, Options, Session, TunedSource};
 use weir_model::{Duration, Rate, parse_to_be_limited, read_text};
 use weir_report::terminal::{Outcome, is_coloured, print_answer};
 use weir_report::{Outputs, PICTURE_MARK, Place, write_all};
-use weir_tune::{Aim, Options, Session, TunedSource};
 
 use crate::output::Patience;
 

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use miette::Diagnostic;
 use rayon::prelude::*;
+use weir_analysis::tune::{Options, Session};
 use weir_boards::{Board, Flavour, Port};
 use weir_generate::{ChipPlan, SiliconPlan};
 use weir_model::{Expiry, Interval, Place, Policy, System, Timing, Trigger, parse};
-use weir_tune::{Options, Session};
 
 use crate::cortex::generated::{build, program};
 use crate::generated::Generated;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reason why there are no limits, in words.
 use miette::{Report, miette};
+use weir_analysis::tune::{Conflict, Demand, Idleness, OTHER_FLAVOUR, Remedy, Session};
 use weir_model::{Policy, Rate};
 use weir_report::{percent, rate, time};
-use weir_tune::{Conflict, Demand, Idleness, OTHER_FLAVOUR, Remedy, Session};
 
 /// Digits with which quantities of a file look different.
 const DIGITS: u8 = 4;

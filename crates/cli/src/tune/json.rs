@@ -2,7 +2,7 @@
 //! The JSON of `weir tune`: docs/tune.md explains it.
 use serde::Serialize;
 use serde_json::{Value, json};
-use weir_tune::{Conflict, Session};
+use weir_analysis::tune::{Conflict, Session};
 
 use super::conflict::demands;
 use super::summary::Summary;

@@ -2,10 +2,10 @@
 //! The result as data, from which the text, the JSON and the plot are made.
 use serde::Serialize;
 use weir_analysis::check::has_flow_deadlines;
-use weir_model::{Expiry, Limit, Place, Policy, System};
-use weir_tune::{
+use weir_analysis::tune::{
     Aim, Choice, Measure, MeasureKey, Outcome, Session, TuningSolution, TuningTask, hertz,
 };
+use weir_model::{Expiry, Limit, Place, Policy, System};
 
 use super::conflict;
 

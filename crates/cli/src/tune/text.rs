@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_report::terminal;
 use weir_report::{Align, Emphasis, Grid, percent, rate, time};
 
-use weir_tune::Aim;
+use weir_analysis::tune::Aim;
 
 use super::summary::{Alternative, Summary, TunedSource};
 use crate::tables::plain;

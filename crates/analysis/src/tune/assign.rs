@@ -4,8 +4,8 @@
 
 use weir_model::{Interval, Policy, Timing};
 
-use crate::plan::Setting;
-use crate::platform::{Platform, TimerChannel};
+use crate::tune::plan::Setting;
+use crate::tune::platform::{Platform, TimerChannel};
 
 /// The purpose of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,7 +238,7 @@ fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<(Interval, bool)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::tune::fixture;
 
     fn strict(shortest: u64, longest: u64) -> Client {
         Client {

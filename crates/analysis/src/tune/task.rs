@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The task of tuning: what may change, and within which bounds.
 
-use weir_model::{Expiry, Limit, Place, Policy, Rate, System, Timing};
+use weir_model::{Expiry, Interval, Limit, Place, Policy, Rate, System, Timing};
 
-use crate::assign::ChannelOccupancy;
-use crate::band::Band;
-use crate::plan::{Arrangement, LimitPlan};
-use crate::platform::Platform;
+use crate::tune::assign::ChannelOccupancy;
+use crate::tune::band::Band;
+use crate::tune::plan::{Arrangement, Choice, LimitPlan, Setting, SharedTimer};
+use crate::tune::platform::Platform;
 
 /// The user's wishes beside the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +98,49 @@ pub struct TuningTask<'a> {
 pub type Accepts<'a> = &'a (dyn Fn(&LimitPlan) -> bool + Sync);
 
 impl<'a> TuningTask<'a> {
+    /// The limits that the tuned sources have now. `None` if one has no limit, or one on a channel
+    /// that the platform does not know.
+    #[must_use]
+    pub fn current(&self) -> Option<LimitPlan> {
+        let setting = |channel: &str, interval: Interval| {
+            let channel = self
+                .platform
+                .channels
+                .iter()
+                .position(|of| of.name == channel)?;
+            Some(Setting { channel, interval })
+        };
+        let mut shared = None;
+        let mut choices = Vec::with_capacity(self.tuned.len());
+        for tuned in &self.tuned {
+            let limit = &self.system.sources.get(tuned.source)?.limit;
+            let choice = match (limit.policy, limit.place, &limit.expiry) {
+                (Policy::Off, _, _) => return None,
+                (_, Place::Hardware, _) => Choice::Hardware {
+                    requests: limit.per_interval(),
+                    interval: limit.interval.cycles(),
+                },
+                (_, _, Some(Expiry::Own { channel, .. })) => Choice::Own {
+                    policy: limit.policy,
+                    timing: limit.timing,
+                    burst: limit.burst,
+                    setting: setting(channel, limit.interval)?,
+                },
+                (_, _, Some(Expiry::Shared(timer))) if self.slot.timer == Some(*timer) => {
+                    let of = self.system.timers.get(*timer)?;
+                    shared = Some(SharedTimer {
+                        timer: Some(*timer),
+                        setting: setting(&of.channel, of.period)?,
+                    });
+                    Choice::Shared { burst: limit.burst }
+                }
+                _ => return None,
+            };
+            choices.push((tuned.source, choice));
+        }
+        Some(LimitPlan { shared, choices })
+    }
+
     /// The task for `system`: it tunes every source that states an expected or a tolerated rate,
     /// but for those in `keep` (indices in [`System::sources`]).
     #[must_use]

@@ -4,11 +4,11 @@
 
 use weir_model::Policy;
 
-use crate::assign::{ChannelUse, Client, assign};
-use crate::band::{Band, Percent, WHOLE};
-use crate::plan::{Arrangement, Choice, LimitPlan, SharedTimer};
-use crate::platform::MOST_BURST;
-use crate::task::{TunedSource, TuningTask};
+use crate::tune::assign::{ChannelUse, Client, assign};
+use crate::tune::band::{Band, Percent, WHOLE};
+use crate::tune::plan::{Arrangement, Choice, LimitPlan, SharedTimer};
+use crate::tune::platform::MOST_BURST;
+use crate::tune::task::{TunedSource, TuningTask};
 
 /// An arrangement for every tuned source, in the order of [`TuningTask::tuned`].
 pub type Layout = Vec<Arrangement>;

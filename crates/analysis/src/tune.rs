@@ -3,16 +3,7 @@
 //! costs, and writes them into the system file.
 //!
 //! The objective is decision 0005 (docs/decisions/). Each result was analysed whole by
-//! `weir_analysis`.
-// Rates are f64; cycles are below 2^60, and what becomes a number of cycles is rounded to the safe
-// side by saturating casts.
-#![expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "cycles are below 2^60 and floats become cycles by saturating casts"
-)]
-
+//! the analysis.
 mod assign;
 mod band;
 mod explain;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_analysis::analyse;
+use weir_analysis::tune::{Demand, Options, Outcome, Session, SessionError, write_back};
 use weir_model::{Expiry, Policy, Rate, System, parse};
-use weir_tune::{Demand, Options, Outcome, Session, SessionError, write_back};
 
 fn tune(text: &str, options: Options) -> Option<Outcome> {
     let session = Session::new("test.toml", text, options).unwrap();

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use weir_analysis::check::keeps_deadlines;
+use weir_analysis::tune::{Demand, Options, Remedy, Session};
 use weir_model::{Expiry, Policy, System, parse};
-use weir_tune::{Demand, Options, Remedy, Session};
 
 /// The most that a limit may let through beyond what is asked for, as by default.
 const OVER_ADMISSION: f64 = 0.1;

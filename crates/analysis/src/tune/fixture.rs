@@ -6,7 +6,7 @@ use weir_model::{
     Source, System, TaskModel, Timing,
 };
 
-use crate::platform::{Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
+use crate::tune::platform::{Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
 
 /// As many sources as any test has.
 const SOURCES: usize = 10;

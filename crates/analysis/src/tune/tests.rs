@@ -2,22 +2,22 @@
 //! The promises of the search: its result keeps the deadlines and lies in the bands, and on systems
 //! that are small enough to try everything nothing better exists.
 
+use crate::units_hold;
 use proptest::prelude::*;
-use weir_analysis::units_hold;
 use weir_model::{Interval, Policy, System, Timing};
 
-use crate::band::{Percent, hertz};
-use crate::fixture::{atmega128, receiver, source, system};
-use crate::layout::{BandRule, Layout, is_in_band, periods, plan};
-use crate::measure::measure;
-use crate::plan::{Choice, LimitPlan, Setting, SharedTimer};
-use crate::platform::Platform;
-use crate::search::{TuningSolution, alternatives, is_feasible, search};
-use crate::session::MOST_ROUNDS;
-use crate::task::{Aim, Options, TuningTask};
-use crate::window::{bursts_alone, ideal, is_alike, is_refuted, rates_alone};
+use crate::tune::band::{Percent, hertz};
+use crate::tune::fixture::{atmega128, receiver, source, system};
+use crate::tune::layout::{BandRule, Layout, is_in_band, periods, plan};
+use crate::tune::measure::measure;
+use crate::tune::plan::{Choice, LimitPlan, Setting, SharedTimer};
+use crate::tune::platform::Platform;
+use crate::tune::search::{TuningSolution, alternatives, is_feasible, search};
+use crate::tune::session::MOST_ROUNDS;
+use crate::tune::task::{Aim, Options, TuningTask};
+use crate::tune::window::{bursts_alone, ideal, is_alike, is_refuted, rates_alone};
 
-#[path = "../../test-cases.rs"]
+#[path = "../../../test-cases.rs"]
 mod number;
 
 use number::cases;
@@ -65,7 +65,7 @@ fn at_110_hz_the_bursts_are_those_of_the_paper() {
     let system = paper(vec![receiver(1, 400_000, 400_000, 20_000)]);
     let platform = atmega128();
     let options = Options {
-        timer_rate: Some(crate::fixture::rate(110.0)),
+        timer_rate: Some(crate::tune::fixture::rate(110.0)),
         ..Options::default()
     };
     let (_, found) = tuned(&system, &platform, options);
@@ -269,7 +269,7 @@ fn small() -> impl Strategy<Value = System> {
 fn with_worst(mut system: System, times: Option<f64>) -> System {
     for source in &mut system.sources {
         let most = source.rates.tolerated.or(source.rates.expected).unwrap();
-        source.rates.worst = times.map(|times| crate::fixture::rate(most.hertz() * times));
+        source.rates.worst = times.map(|times| crate::tune::fixture::rate(most.hertz() * times));
     }
     system
 }

@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The search for the best limits: decisions 0005 and 0019.
 //!
-//! For one layout, every period that can be the best is tried ([`crate::layout::periods`]), so
-//! there the result is exact. Layouts are searched completely while there are few (`layouts`), and
-//! from the best one in steps after that.
+//! For one layout, every period that can be the best is tried ([`periods`]), so there the result is
+//! exact. Layouts are searched completely while there are few (`layouts`), and from the best one in
+//! steps after that.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::check::{has_flow_deadlines, keeps_deadlines};
+use crate::units_hold;
 use rayon::prelude::*;
-use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
-use weir_analysis::{analyse, units_hold};
-use weir_model::System;
 
-use crate::band::{Percent, WHOLE};
-use crate::layout::{
+use crate::tune::band::{Percent, WHOLE};
+use crate::tune::layout::{
     BandRule, Layout, is_in_band, keep_the_pinned_timer, kind, layout_of, layouts, neighbours,
     periods, plan, suits_owners, variants,
 };
-use crate::measure::{Measure, MeasureKey, longest_delay, measure};
-use crate::plan::{Arrangement, LimitPlan};
-use crate::task::{Aim, TuningTask};
-use crate::window::{first, ideal, may_hold};
+use crate::tune::measure::{Measure, MeasureKey, measure};
+use crate::tune::plan::{Arrangement, LimitPlan};
+use crate::tune::task::{Aim, TuningTask};
+use crate::tune::window::{first, ideal, is_in_time, may_hold};
 
 /// Limits with which every deadline holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,8 +39,6 @@ impl TuningSolution {
 /// A listener to the progress of a search: the steps done, and their number.
 pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
-/// An interval longer than any system runs.
-pub(crate) const NEVER: u64 = 1 << 44;
 /// Layouts that are compared at once, each with the best one before them, so that the result does
 /// not depend on which is done first.
 const BATCH: usize = 8;
@@ -289,7 +286,7 @@ pub(crate) fn last(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u3
 
 /// The limits of the file, if the search could choose them.
 fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
-    let plan = LimitPlan::current(task)?;
+    let plan = task.current()?;
     let pinned = task
         .options
         .timer_rate
@@ -371,13 +368,6 @@ fn best_at(
 /// Does every deadline hold, and does no interrupt take too long?
 fn is_timely(task: &TuningTask, plan: &LimitPlan) -> bool {
     is_in_time(task, &plan.apply(task.system, task.platform))
-}
-
-pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
-    units_hold(system)
-        && task.options.longest_delay.is_none_or(|most| {
-            longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
-        })
 }
 
 /// Choices worth comparing at the scale of `found`: some periods that work, for each kind of layout

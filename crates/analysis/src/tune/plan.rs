@@ -2,12 +2,11 @@
 //! A choice of limits, and the system with these limits.
 
 use weir_model::{
-    EventCosts, Expiry, Interval, Limit, Place, Policy, SiliconLimit, System, Timer, Timing,
+    EventCosts, Expiry, Interval, Limit, Policy, SiliconLimit, System, Timer, Timing,
 };
 
-use crate::band::hertz;
-use crate::platform::Platform;
-use crate::task::TuningTask;
+use crate::tune::band::hertz;
+use crate::tune::platform::Platform;
 
 /// How a source may be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,49 +163,6 @@ impl LimitPlan {
             };
         }
         changed
-    }
-
-    /// The limits that the tuned sources of `task` have now. None: one has no limit, or one on a
-    /// channel that the platform does not know.
-    #[must_use]
-    pub fn current(task: &TuningTask) -> Option<Self> {
-        let setting = |channel: &str, interval: Interval| {
-            let channel = task
-                .platform
-                .channels
-                .iter()
-                .position(|of| of.name == channel)?;
-            Some(Setting { channel, interval })
-        };
-        let mut shared = None;
-        let mut choices = Vec::with_capacity(task.tuned.len());
-        for tuned in &task.tuned {
-            let limit = &task.system.sources.get(tuned.source)?.limit;
-            let choice = match (limit.policy, limit.place, &limit.expiry) {
-                (Policy::Off, _, _) => return None,
-                (_, Place::Hardware, _) => Choice::Hardware {
-                    requests: limit.per_interval(),
-                    interval: limit.interval.cycles(),
-                },
-                (_, _, Some(Expiry::Own { channel, .. })) => Choice::Own {
-                    policy: limit.policy,
-                    timing: limit.timing,
-                    burst: limit.burst,
-                    setting: setting(channel, limit.interval)?,
-                },
-                (_, _, Some(Expiry::Shared(timer))) if task.slot.timer == Some(*timer) => {
-                    let of = task.system.timers.get(*timer)?;
-                    shared = Some(SharedTimer {
-                        timer: Some(*timer),
-                        setting: setting(&of.channel, of.period)?,
-                    });
-                    Choice::Shared { burst: limit.burst }
-                }
-                _ => return None,
-            };
-            choices.push((tuned.source, choice));
-        }
-        Some(Self { shared, choices })
     }
 
     /// The rate that the limit of source `index` lets through in the long run, in hertz; none if

@@ -4,10 +4,10 @@
 
 use weir_model::{EventCosts, Hardware, LimiterShape, Place, Policy, System, with_hardware};
 
-use crate::band::Band;
-use crate::plan::Arrangement;
-use crate::platform::{Offer, Platform, SharedOffer, TimerChannel, TimerCounter};
-use crate::task::ways;
+use crate::tune::band::Band;
+use crate::tune::plan::Arrangement;
+use crate::tune::platform::{Offer, Platform, SharedOffer, TimerChannel, TimerCounter};
+use crate::tune::task::ways;
 
 /// What a file's processor offers.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tuner advises where no limits do: other priorities, timers and flavours, and hardware.
 //! Each advice is enough where it is followed, and none is given that is not.
-use weir_tune::{Options, Remedy, Session};
+use weir_analysis::tune::{Options, Remedy, Session};
 
 fn session(text: &str) -> Session {
     Session::new("test.toml", text, Options::default()).unwrap()

@@ -11,16 +11,19 @@
 
 use std::cmp::Reverse;
 
-use weir_analysis::limiter::request_interarrival;
+use crate::limiter::request_interarrival;
 use weir_model::{EventCosts, Interval, Place, Policy, Source, System, Timer, Timing};
 
-use crate::band::{Band, Percent};
-use crate::layout::{BandRule, Layout, periods, plan, suits_owners};
-use crate::measure::least_timer_rate;
-use crate::plan::{Arrangement, Choice, LimitPlan};
-use crate::platform::MOST_BURST;
-use crate::search::{NEVER, is_in_time};
-use crate::task::{TunedSource, TuningTask};
+use crate::tune::band::{Band, Percent};
+use crate::tune::layout::{BandRule, Layout, periods, plan, suits_owners};
+use crate::tune::measure::{least_timer_rate, longest_delay};
+use crate::tune::plan::{Arrangement, Choice, LimitPlan};
+use crate::tune::platform::MOST_BURST;
+use crate::tune::task::{TunedSource, TuningTask};
+use crate::{analyse, units_hold};
+
+/// An interval longer than any system runs.
+pub(crate) const NEVER: u64 = 1 << 44;
 
 /// Tries plans from the longest period to the shortest and gives the first result of `judge`. Plans
 /// with a higher timer rate than `most_rate` are not tried.
@@ -307,4 +310,12 @@ pub(crate) fn evenly(source: &mut Source, interval: u64) {
 fn line(source: &Source, clock_hz: u64) -> Option<u64> {
     let worst = source.rates.worst?;
     Some((worst.period_cycles(clock_hz).ceil() as u64).max(1))
+}
+
+/// Does every deadline hold, and does no interrupt take longer than the user wants?
+pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
+    units_hold(system)
+        && task.options.longest_delay.is_none_or(|most| {
+            longest_delay(system, &analyse(system).latencies).is_some_and(|delay| delay <= most)
+        })
 }

@@ -3,17 +3,17 @@
 
 use std::cmp::Reverse;
 
+use crate::curve::{Curve, Staircase};
+use crate::rank::PreemptionRank as Rank;
+use crate::rta::{Demand, LONGEST_WINDOW, Problem, solve};
+use crate::units::{Latencies, Part, Unit, Units, body};
+use crate::{Analysis, analyse};
 use serde::Serialize;
-use weir_analysis::curve::{Curve, Staircase};
-use weir_analysis::rank::PreemptionRank as Rank;
-use weir_analysis::rta::{Demand, LONGEST_WINDOW, Problem, solve};
-use weir_analysis::units::{Latencies, Part, Unit, Units, body};
-use weir_analysis::{Analysis, analyse};
 use weir_model::{Expiry, Place, Policy, Source, System, Timing};
 
-use crate::band::Percent;
-use crate::plan::LimitPlan;
-use crate::task::TuningTask;
+use crate::tune::band::Percent;
+use crate::tune::plan::LimitPlan;
+use crate::tune::task::TuningTask;
 
 /// The costs and benefits of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

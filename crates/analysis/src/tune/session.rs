@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tunes a system file, from its text to the text with limits.
 
+use crate::check::{has_flow_deadlines, keeps_deadlines};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
-use weir_analysis::check::{has_flow_deadlines, keeps_deadlines};
 use weir_boards::Flavour;
 use weir_model::{
     Diagnostics, Expiry, Hardware, Limit, LinuxBoundError, Place, Policy, System,
     parse_to_be_limited, with_hardware,
 };
 
-use crate::band::{Band, Percent, SAME, WHOLE};
-use crate::explain::{Conflict, Remedy, explain};
-use crate::plan::LimitPlan;
-use crate::platform::Platform;
-use crate::probe::ask;
-use crate::search::{Progress, TuningSolution, alternatives, is_feasible, judge, last, search};
-use crate::task::{Options, TuningTask};
-use crate::write::{
+use crate::tune::band::{Band, Percent, SAME, WHOLE};
+use crate::tune::explain::{Conflict, Remedy, explain};
+use crate::tune::plan::LimitPlan;
+use crate::tune::platform::Platform;
+use crate::tune::probe::ask;
+use crate::tune::search::{
+    Progress, TuningSolution, alternatives, is_feasible, judge, last, search,
+};
+use crate::tune::task::{Options, TuningTask};
+use crate::tune::write::{
     write_back, write_burst, write_expected, write_flavour, write_in_hardware, write_priority_of,
 };
 
@@ -423,7 +425,7 @@ impl Session {
 
 /// The limits of the file at the largest scale that they serve.
 fn current(task: &TuningTask) -> Option<TuningSolution> {
-    let plan = LimitPlan::current(task)?;
+    let plan = task.current()?;
     let clock = task.system.cpu.clock_hz;
     let serves = |scale: Percent| {
         task.tuned.iter().all(|tuned| {

@@ -7,9 +7,9 @@ use toml_edit::{
 };
 use weir_model::{Expiry, Interval, Limit, Place, Policy, System};
 
-use crate::plan::{Choice, LimitPlan, timer_name};
-use crate::platform::Platform;
-use crate::rate_text::rate_text;
+use crate::tune::plan::{Choice, LimitPlan, timer_name};
+use crate::tune::platform::Platform;
+use crate::tune::rate_text::rate_text;
 
 /// Why limits cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -8,9 +8,9 @@
 
 use weir_model::{Place, Policy, Rate, Source, System};
 
-use crate::search::{NEVER, is_conceivable, is_feasible};
-use crate::task::{Options, TuningTask};
-use crate::window::evenly;
+use crate::tune::search::{is_conceivable, is_feasible};
+use crate::tune::task::{Options, TuningTask};
+use crate::tune::window::{NEVER, evenly};
 
 /// A demand on a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
