@@ -5,6 +5,7 @@ pub(crate) mod leaf;
 pub(crate) mod linux;
 pub(crate) mod sections;
 pub(crate) mod value;
+pub(crate) mod words;
 
 use miette::SourceSpan;
 use toml_edit::{ImDocument, Item};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::diagnostics::capitalised;
 use crate::exact::{ExactRate, ExactTime};
 use crate::file::leaf::{
-    Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Truth, Vector, Worst,
+    Amount, MeasuredCost, Name, OwnVector, StatedCost, Text, Vector, Worst, YesNo,
 };
 use crate::file::linux::{Cgroup, InterfaceName};
 use crate::file::sections::Root;
@@ -38,7 +38,7 @@ pub fn json_schema() -> String {
 fn schema_of(shape: &Shape) -> Json {
     match shape.form {
         Form::Text => json!({ "type": "string", "description": capitalised(shape.wanted) }),
-        Form::Truth => json!({ "type": "boolean" }),
+        Form::YesNo => json!({ "type": "boolean" }),
         Form::Whole(least, most) => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
@@ -199,7 +199,7 @@ fn kind(shape: &Shape) -> String {
                 .collect();
             words.join(", ")
         }
-        Form::Text | Form::Truth | Form::Either(..) => shape.name.to_owned(),
+        Form::Text | Form::YesNo | Form::Either(..) => shape.name.to_owned(),
     }
 }
 
@@ -219,7 +219,7 @@ fn values(page: &mut String) {
         Network::SHAPE,
         InterfaceName::SHAPE,
         Cgroup::SHAPE,
-        Truth::SHAPE,
+        YesNo::SHAPE,
     ];
     for shape in &shapes {
         line(
@@ -289,7 +289,7 @@ mod tests {
     fn check(of: &str, item: &Item, shape: &Shape) {
         match shape.form {
             Form::Text => assert!(item.is_str(), "{of}"),
-            Form::Truth => assert!(item.is_bool(), "{of}"),
+            Form::YesNo => assert!(item.is_bool(), "{of}"),
             Form::Whole(least, most) => {
                 let number = item
                     .as_integer()
@@ -341,7 +341,7 @@ mod tests {
                 walk(one);
                 walk(other);
             }
-            Form::Text | Form::Truth | Form::Whole(..) | Form::Choice(_) => {}
+            Form::Text | Form::YesNo | Form::Whole(..) | Form::Choice(_) => {}
         }
     }
 

@@ -15,11 +15,13 @@ mod levels;
 mod limit_keys;
 mod limits;
 mod linux;
+mod processor;
 mod receivers;
 mod silicon;
 mod sources;
 mod timers;
 mod units;
+mod wish;
 
 use std::collections::HashMap;
 

@@ -9,7 +9,7 @@
 
 use crate::system::Interval;
 
-pub use crate::file::sections::{SiliconForm, SiliconReset};
+pub use crate::file::words::{SiliconForm, SiliconReset};
 
 /// The block that enforces all limits in hardware of a system. Its clock is the processor's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,11 @@
 //! nothing behind them has to think about units, names that do not exist or limits that a timer
 //! cannot keep.
 
-use std::net::IpAddr;
-
 use weir_boards::Board;
 pub use weir_boards::{Policy, Timing};
 
-pub use crate::file::sections::{Nesting, Place, Protocol, TaskModel, Trigger};
+pub use crate::file::leaf::Network;
+pub use crate::file::words::{Nesting, Place, Protocol, TaskModel, Trigger};
 
 use crate::{Freertos, Linux, LinuxBoundError, Rate, Silicon, SiliconLimit};
 
@@ -452,16 +451,6 @@ pub struct Selector {
     pub address: Option<Network>,
     /// The destination port of TCP or UDP, 1 to 65535.
     pub port: Option<u16>,
-}
-
-/// An IP address, or a network of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    /// An address of the network.
-    pub address: IpAddr,
-    /// The length of the prefix in bits: 0 to 32 (IPv4) or 0 to 128 (IPv6). With the largest, the
-    /// network is a single address.
-    pub prefix: u8,
 }
 
 /// How long a packet may wait in the device to share an interrupt (behnke2022).

@@ -11,7 +11,6 @@ use super::value::{Form, Shape, Value, expected, printable, section};
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::{ExactRate, ExactTime};
 use crate::quantity::QuantityError;
-use crate::system::Network;
 use crate::worst_rates::{self, WorstRate};
 
 /// The longest name, since generated code makes identifiers of names.
@@ -239,7 +238,7 @@ section! {
         /// The most that the work takes.
         required worst: Amount, default "", example "\"120 cycles\"";
         /// Was it measured? Then the verdict says that it was seen, but not proven.
-        optional measured: Truth, default "false", example "true";
+        optional measured: YesNo, default "false", example "true";
     }
 }
 
@@ -262,7 +261,7 @@ impl Value for StatedCost {
             let cost = MeasuredCost::read(item, at, problems)?;
             return Some(Self {
                 worst: *cost.worst.get()?,
-                measured: cost.measured.or(Truth(false))?.0,
+                measured: cost.measured.or(YesNo(false))?.0,
             });
         }
         Some(Self {
@@ -274,13 +273,13 @@ impl Value for StatedCost {
 
 /// Yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Truth(pub bool);
+pub(crate) struct YesNo(pub bool);
 
-impl Value for Truth {
+impl Value for YesNo {
     const SHAPE: Shape = Shape {
         name: "true or false",
         wanted: "true or false",
-        form: Form::Truth,
+        form: Form::YesNo,
     };
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
@@ -361,6 +360,19 @@ impl Value for Vector {
         expected::<Self, _>(item.as_str(), item, at, problems)?;
         Name::read(item, at, problems).map(Self::Named)
     }
+}
+
+/// A port of TCP or UDP.
+pub(crate) type PortNumber = Whole<1, 65535>;
+
+/// An IP address, or a network of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// An address of the network.
+    pub address: IpAddr,
+    /// The length of the prefix in bits: 0 to 32 (IPv4) or 0 to 128 (IPv6). With the largest, the
+    /// network is a single address.
+    pub prefix: u8,
 }
 
 impl Value for Network {

@@ -4,8 +4,7 @@
 use miette::SourceSpan;
 use toml_edit::Item;
 
-use super::leaf::{Text, Truth, Whole};
-use super::sections::PortNumber;
+use super::leaf::{PortNumber, Text, Whole, YesNo};
 use super::value::{Form, Shape, Value, choice, expected, printable, section};
 use crate::diagnostics::Problems;
 use crate::exact::ExactTime;
@@ -65,7 +64,7 @@ section! {
         /// Whether the cap of `top_half` ends by a timer (the scheduler's feature HRTICK_DL). The
         /// feature holds for the whole machine and makes switches dearer (docs/linux.md). Without
         /// it, a cap ends at a tick of the kernel's clock.
-        optional cap_timer: Truth, default "false", example "true";
+        optional cap_timer: YesNo, default "false", example "true";
         /// The tick of the kernel's clock, 1/CONFIG_HZ, at which a cap ends without `cap_timer`.
         /// `weir check` counts with it; `weir linux` takes that of its machine.
         optional tick: ExactTime, default "10ms, the longest of any kernel", example "\"4ms\"";
@@ -97,7 +96,7 @@ section! {
         optional urgency: Whole<1, 99>, default "none: it has a cap", example "40";
         /// Whether there is a thread. Without one the interrupt itself takes packets from the
         /// device: that costs the least, it precedes every task, and nothing bounds it.
-        optional thread: Truth, default "true", example "false";
+        optional thread: YesNo, default "true", example "false";
     }
 }
 

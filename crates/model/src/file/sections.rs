@@ -2,20 +2,23 @@
 //! The sections of the system file. Their comments, defaults and examples are the reference
 //! (docs/generated/system-file.md).
 use toml_edit::{Item, TableLike};
+use weir_boards::{Policy, Timing};
 
 use super::freertos::Freertos;
-use super::leaf::{Amount, Name, StatedCost, Text, Truth, UrgencyNumber, Vector, Whole, Worst};
+use super::leaf::{
+    Amount, Name, Network, PortNumber, StatedCost, Text, UrgencyNumber, Vector, Whole, Worst, YesNo,
+};
 use super::linux::{InterfaceName, Linux, Match};
-use super::value::{List, choice, section, words};
+use super::value::{List, section};
+use super::words::{
+    Nesting, Output, Place, Protocol, SiliconForm, SiliconReset, TaskModel, Trigger,
+};
 use crate::exact::{ExactRate, ExactTime};
-use crate::system::{Network, Policy, Timing};
 
 /// A number that fits 32 bits.
 pub(crate) type Number32 = Whole<0, 4_294_967_295>;
 /// A count of at least one.
 pub(crate) type Count = Whole<1, 4_611_686_018_427_387_904>;
-/// A port of TCP or UDP.
-pub(crate) type PortNumber = Whole<1, 65535>;
 /// What divides the clock for a timer.
 pub(crate) type Divisor = Whole<1, 4_294_967_295>;
 
@@ -42,27 +45,6 @@ section! {
         optional receiver: List<Receiver>, default "none", example "";
         /// The flows of packets or events from a source to a receiver.
         optional flow: List<Flow>, default "none", example "";
-    }
-}
-
-choice! {
-    /// How interrupts preempt each other.
-    Nesting "way of interrupts" {
-        /// No interrupt preempts another; the lowest order is served first (AVR).
-        Flat = "flat",
-        /// A higher group preempts a lower one; inside a group none preempts and the lowest order
-        /// is served first (Cortex-M, RISC-V).
-        Grouped = "grouped",
-    }
-}
-
-choice! {
-    /// How tasks share the processor.
-    TaskModel "way of tasks" {
-        /// The most urgent task runs.
-        Preemptive = "preemptive",
-        /// The most urgent task is started next and runs to its end (a super-loop).
-        Cooperative = "cooperative",
     }
 }
 
@@ -245,57 +227,6 @@ section! {
     }
 }
 
-words! {
-    Policy "policy" {
-        /// Every request is served.
-        Off,
-        /// A minimum time between two requests (LIMIT-STRICT-1).
-        Strict,
-        /// Strict with nominal instants: exact in the long run, without a minimum time
-        /// (LIMIT-PACED-1).
-        Paced,
-        /// `burst` per period of a timer (LIMIT-BURSTY-1, -2).
-        Bursty,
-        /// A bucket of `burst` tokens (LIMIT-BUCKET-1).
-        Bucket,
-        /// The source has no interrupt of its own; a timer polls it (regehr2005 §5.2). No port has
-        /// code for it: it is analysed in a file without a board, and refused with one.
-        Poll,
-    }
-}
-
-words! {
-    Timing "timing" {
-        /// With the first request beyond what the policy allows.
-        Lazy,
-        /// With the request that uses up what the policy allows.
-        Eager,
-        /// Bursty only: the period begins with a request.
-        OneShot,
-    }
-}
-
-choice! {
-    /// Who enforces a limit.
-    Place "place" {
-        /// The interrupt handler, with a timer.
-        Software = "software",
-        /// Logic between the line and the processor (`[silicon]`): strict, bucket and bursty. It
-        /// costs no time (regehr2005 §3.4).
-        Hardware = "hardware",
-    }
-}
-
-choice! {
-    /// How a line asks.
-    Trigger "trigger" {
-        /// With each rising edge. One that comes too early is noted.
-        Edge = "edge",
-        /// As long as it is high.
-        Level = "level",
-    }
-}
-
 impl Limit {
     /// The keys that a limit in hardware, which counts by itself, does not have.
     pub const OF_SOFTWARE: [&'static str; 3] = ["timing", "timer", "prescaler"];
@@ -341,39 +272,6 @@ section! {
     }
 }
 
-choice! {
-    /// Where a limiter in silicon keeps the state of its sources.
-    SiliconForm "form" {
-        /// In registers: an interval is exact to the clock.
-        Registers = "registers",
-        /// In memories that a scan goes through: small for many sources. An interval is a whole
-        /// number of scans, and a request waits for one.
-        Memory = "memory",
-    }
-}
-
-choice! {
-    /// How registers are reset.
-    SiliconReset "reset" {
-        /// Not at all: they power up with their values, as in FPGAs.
-        None = "none",
-        /// With the clock.
-        Synchronous = "synchronous",
-        /// At once.
-        Asynchronous = "asynchronous",
-    }
-}
-
-choice! {
-    /// What a limiter in silicon does with its output.
-    Output "output" {
-        /// A pulse of one clock for each delivery, for interrupt controllers that latch edges.
-        Pulse = "pulse",
-        /// High from a delivery until it is acknowledged or, for a level, until the level falls.
-        Held = "held",
-    }
-}
-
 section! {
     /// The limiter in silicon (rtl/limit) between the lines and the interrupt controller: its
     /// shape, the same for all sources whose limit has `place = "hardware"`. It runs with the
@@ -401,18 +299,18 @@ section! {
         /// What a delivery does at the output.
         optional output: Output, default "\"held\"", example "\"pulse\"";
         /// Can rates and bursts be read back?
-        optional readback: Truth, default "true", example "false";
+        optional readback: YesNo, default "true", example "false";
         /// Has each source an enable bit for the user (regehr2005 §4)?
-        optional enables: Truth, default "true", example "false";
+        optional enables: YesNo, default "true", example "false";
         /// Does it tell when an overload begins?
-        optional overload: Truth, default "true", example "false";
+        optional overload: YesNo, default "true", example "false";
         /// Can a source's limit be locked until reset?
-        optional lock: Truth, default "true", example "false";
+        optional lock: YesNo, default "true", example "false";
         /// Has it an input and an output for streams of interrupt numbers (MSI)? The time that a
         /// message waits for the other side is in no bound.
-        optional messages: Truth, default "false", example "true";
+        optional messages: YesNo, default "false", example "true";
         /// Does it let lines through while its clock is stopped?
-        optional bypass: Truth, default "true", example "false";
+        optional bypass: YesNo, default "true", example "false";
         /// The address of its registers, for the generated header: a multiple of 65536.
         optional base: Number32, default "none: the firmware defines `WEIR_LIMITS_BASE`", example "0x11000000";
     }
@@ -464,18 +362,6 @@ section! {
         optional budget: ExactRate, default "none: it gets as many as come", example "\"4kHz\"";
         /// How `weir linux` recognises the receiver's sockets.
         optional matches as "match": Match, default "none", example "{ port = 502 }";
-    }
-}
-
-choice! {
-    /// The protocol above IP.
-    Protocol "protocol" {
-        /// TCP.
-        Tcp = "tcp",
-        /// UDP.
-        Udp = "udp",
-        /// ICMP, of either version of IP.
-        Icmp = "icmp",
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Form {
     /// A string.
     Text,
     /// true or false.
-    Truth,
+    YesNo,
     /// A whole number within these bounds.
     Whole(u64, u64),
     /// One of these words.
@@ -45,7 +45,7 @@ impl Form {
     /// The help of a mismatch; none: the name of what was wanted says enough.
     fn help(&self) -> Option<String> {
         match self {
-            Self::Truth => Some("write true or false, without quotes".to_owned()),
+            Self::YesNo => Some("write true or false, without quotes".to_owned()),
             Self::Whole(least, most) if *most > 1 << 40 => Some(format!(
                 "write a whole number of {least} or more, without quotes"
             )),

@@ -3,33 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use miette::SourceSpan;
-use weir_boards::{Misfit, Range};
+use weir_boards::Misfit;
 
 use super::timers::{Bank, BankCounter};
 use super::units::{CycleClock, Digits};
+use super::wish::IntervalWish;
 use crate::diagnostics::{Problem, Problems};
 use crate::system::Interval;
-
-/// An interval that a counter has to measure.
-#[derive(Debug)]
-pub(crate) struct IntervalWish {
-    /// For the reader: "the limit of `encoder`".
-    pub who: String,
-    /// Where the file states the interval or the rate.
-    pub at: SourceSpan,
-    pub channel: usize,
-    /// Where the channel is.
-    pub channel_at: SourceSpan,
-    /// The cycles of the interval, at least.
-    pub cycles: u64,
-    /// Events per interval. A message about the interval states it as a rate of these events, too.
-    pub events: u64,
-    pub range: Range,
-    /// The prescaler that the file states, and where.
-    pub prescaler: Option<(u64, SourceSpan)>,
-    /// May others use the channel, too, because its alarm is for whoever comes first?
-    pub in_group: bool,
-}
 
 /// Chooses the ticks of every interval; none for one that does not fit, which is reported.
 pub(crate) fn allocate(

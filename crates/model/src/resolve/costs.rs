@@ -3,7 +3,7 @@
 use miette::SourceSpan;
 use weir_boards::{Board, Events};
 
-use super::cpu::Processor;
+use super::processor::Processor;
 use super::units::CycleClock;
 use crate::diagnostics::Problems;
 use crate::file::leaf::Amount;

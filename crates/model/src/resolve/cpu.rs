@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The processor: that of a board, or one that the file describes.
 use miette::SourceSpan;
-use weir_boards::{Board, Flavour, PortRules};
+use weir_boards::{Board, Flavour};
 
 use super::costs;
+use super::processor::{Hardware, Processor};
 use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::Text;
@@ -13,45 +14,6 @@ use crate::system::{Cpu, EventCosts, Nesting, TaskModel};
 
 /// The flavour of a port that holds if the file names none.
 const FLAVOUR: &str = "c";
-
-/// The processor with what the other sections need of it.
-#[derive(Debug)]
-pub(crate) struct Processor<'a> {
-    pub cpu: Cpu,
-    pub clock: CycleClock,
-    pub hardware: Hardware,
-    /// What the file says of the limiters' costs.
-    pub costs: Option<&'a raw::Costs>,
-}
-
-/// Who states the vectors and timers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Hardware {
-    /// The file's own.
-    Own,
-    /// A board's, with a flavour of its port.
-    Board {
-        board: &'static Board,
-        flavour: Flavour,
-    },
-}
-
-impl Processor<'_> {
-    /// The board and the flavour of its port; none: the file describes its own.
-    pub fn board(&self) -> Option<(&'static Board, Flavour)> {
-        match self.hardware {
-            Hardware::Own => None,
-            Hardware::Board { board, flavour } => Some((board, flavour)),
-        }
-    }
-
-    /// What the flavour of the board's port can do. None: there is no board, or Weir analyses no
-    /// limit in software on it.
-    pub fn rules(&self) -> Option<&'static PortRules> {
-        let (board, flavour) = self.board()?;
-        board.rules(flavour)
-    }
-}
 
 /// Resolves what `cpu` describes.
 pub(crate) fn resolve<'a>(

@@ -12,8 +12,8 @@ use crate::file::value::KeyValue;
 use crate::freertos::{FrameBudget, FrameLane, Freertos};
 use crate::system::{Flow, Receiver};
 
-use super::cpu::Processor;
 use super::linux;
+use super::processor::Processor;
 use super::units::CycleClock;
 
 /// `configTICK_RATE_HZ` of a file that does not state it.

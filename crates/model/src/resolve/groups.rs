@@ -3,8 +3,8 @@
 //! boards whose interrupts have priorities.
 use weir_boards::{Board, Flavour, PortRules, cortex_m};
 
-use super::cpu::Processor;
 use super::limits::LimitDraft;
+use super::processor::Processor;
 use super::timers::Bank;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::sections::Source as RawSource;

@@ -4,7 +4,8 @@ use miette::SourceSpan;
 use weir_boards::Range;
 
 use super::costs::{self, CostTable};
-use super::cpu::{self, Processor};
+use super::cpu;
+use super::processor::Processor;
 use super::timers::Bank;
 use super::{groups, levels, limits, receivers, sources};
 use crate::Level;

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use miette::SourceSpan;
 use weir_boards::Board;
 
-use super::cpu::{Processor, stated};
+use super::cpu::stated;
+use super::processor::Processor;
 use crate::Level;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::file::leaf::{Name, Vector};

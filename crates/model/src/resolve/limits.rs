@@ -3,15 +3,16 @@
 use miette::SourceSpan;
 use weir_boards::Range;
 
-use super::allocate::IntervalWish;
 use super::costs::{self, CostTable};
-use super::cpu::Processor;
 use super::limit_keys::Keys;
+use super::processor::Processor;
 use super::timers::{Bank, TimerKind};
+use super::wish::IntervalWish;
 use crate::diagnostics::{Problem, Problems};
 use crate::exact::Round;
 use crate::file::leaf::{Name, Vector, Whole};
-use crate::file::sections::{Limit, Source, Trigger};
+use crate::file::sections::{Limit, Source};
+use crate::file::words::Trigger;
 use crate::system::{Place, Policy, Timing};
 
 /// A limit before the prescalers of its timer are known.

@@ -5,10 +5,10 @@ use std::time::Duration;
 use miette::SourceSpan;
 use toml_edit::{Item, Table};
 
-use super::cpu::Processor;
+use super::processor::Processor;
 use super::units::CycleClock;
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::{Truth, UrgencyNumber, Whole};
+use crate::file::leaf::{UrgencyNumber, Whole, YesNo};
 use crate::file::linux as raw;
 use crate::file::sections::Root;
 use crate::file::value::Value;
@@ -54,7 +54,7 @@ pub(crate) fn resolve(
         predict: section.predict.or(Predict::default())?,
         accounting: section.accounting.optional()?,
         interrupt_overhead: overhead?,
-        cap_timer: section.cap_timer.or(Truth(false))?.0,
+        cap_timer: section.cap_timer.or(YesNo(false))?.0,
         tick: tick?,
         receive_buffer: section
             .receive_buffer
@@ -263,7 +263,7 @@ fn top_half(
             .help(EITHER),
         );
     }
-    if of.thread.optional()? == Some(Truth(false)) {
+    if of.thread.optional()? == Some(YesNo(false)) {
         if caps || place {
             return problems.refuse(
                 "without a thread the top half has neither a cap nor an urgency: it precedes every task",

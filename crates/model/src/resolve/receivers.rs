@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Receivers, and the flows that lead to them.
-use super::cpu::Processor;
+use super::processor::Processor;
 use super::units::hertz_text;
 use super::{Names, refer};
 use crate::Rate;
 use crate::diagnostics::{Problem, Problems};
+use crate::file::leaf::PortNumber;
 use crate::file::leaf::{Amount, Whole};
-use crate::file::sections::{self as raw, PortNumber, Root};
+use crate::file::sections::{self as raw, Root};
 use crate::file::value::KeyValue;
 use crate::system::{Flow, Protocol, Receiver, Selector, System};
 

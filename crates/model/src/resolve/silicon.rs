@@ -6,9 +6,10 @@ use toml_edit::{Item, Table};
 use super::band::Near;
 use super::units::{CycleClock, Digits};
 use crate::diagnostics::{Problem, Problems};
-use crate::file::leaf::{Truth, Whole};
-use crate::file::sections::{self as raw, Limit, Output, Root};
+use crate::file::leaf::{Whole, YesNo};
+use crate::file::sections::{self as raw, Limit, Root};
 use crate::file::value::{KeyValue, Value};
+use crate::file::words::Output;
 use crate::system::{Place, Policy};
 use crate::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconReset};
 
@@ -72,7 +73,7 @@ fn shape(
     problems: &mut Problems<'_>,
 ) -> Option<Silicon> {
     let bits = |bits: u64| u32::try_from(bits).ok();
-    let truth = |key: &KeyValue<Truth>, default| Some(key.or(Truth(default))?.0);
+    let truth = |key: &KeyValue<YesNo>, default| Some(key.or(YesNo(default))?.0);
     let phase_bits = stated.phase_bits.or(Whole(PHASE_BITS))?.0;
     let rate_bits = stated.rate_bits.optional()?.map(|bits| bits.0);
     if let Some(rate_bits) = rate_bits.filter(|&bits| bits > phase_bits) {

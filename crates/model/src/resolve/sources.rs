@@ -4,16 +4,17 @@ use std::collections::HashSet;
 
 use weir_boards::Events;
 
-use super::allocate::{IntervalWish, allocate};
+use super::allocate::allocate;
 use super::band::{self, Effective, Near};
 use super::costs::{self, CostTable};
-use super::cpu::Processor;
 use super::groups::{self, AlarmGroup};
 use super::levels::{self, VectorOwner};
 use super::limits::{self, LimitDraft};
+use super::processor::Processor;
 use super::silicon::Block;
 use super::timers::{Bank, BankChannel};
 use super::units::Digits;
+use super::wish::IntervalWish;
 use crate::SiliconLimit;
 use crate::diagnostics::{Problem, Problems};
 use crate::file::leaf::{Name, Whole};

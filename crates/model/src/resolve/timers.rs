@@ -3,9 +3,10 @@
 use miette::SourceSpan;
 use weir_boards::{Board, Range};
 
-use super::allocate::IntervalWish;
-use super::cpu::{Processor, stated};
+use super::cpu::stated;
 use super::levels;
+use super::processor::Processor;
+use super::wish::IntervalWish;
 use crate::Level;
 use crate::diagnostics::{Problem, Problems, did_you_mean};
 use crate::exact::Round;
