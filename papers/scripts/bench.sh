@@ -6,6 +6,7 @@
 # placements of regehr2005/table3 are data: rtl/limit/area/run.py repeats them.) All run, then the
 # exit code tells whether every claim was met.
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR

@@ -6,6 +6,7 @@
 #   papers/scripts/build.sh [--release]      builds them
 #   papers/scripts/build.sh --path [--release]    prints the folder
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
 
 path=

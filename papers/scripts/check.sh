@@ -3,6 +3,7 @@
 #
 # Tests the programs of papers/ themselves: Clippy, their own tests, and what the node refuses.
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR

@@ -10,7 +10,9 @@
 # kept there. An experiment on Linux is compared if its kernel is there or can be downloaded.
 # Exit: 0 all is the same, 1 something differs, 2 it could not be compared.
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
+. papers/scripts/forms.sh
 
 fail() {
     echo "compare-results: $*" >&2
@@ -27,6 +29,10 @@ if [ $# = 0 ]; then
         names+=("${name%.toml}")
     done
 fi
+
+for name in "${names[@]}"; do
+    [ -e "papers/experiments/$name.toml" ] || fail "there is no experiment '$name'; weir reproduce --list has all"
+done
 
 # Builds `weir` and `weir-lab` of the tree $1, and prints their folder. Before papers/ was a
 # workspace of its own, the tree had one.
@@ -53,7 +59,7 @@ results() {
         mkdir -p "$to/$(dirname "$name")"
         quick=()
         file=$tree/$experiments/$name.toml
-        ! grep -qE '^(quick = |\[.*\.quick\])' "$file" || quick=(--quick)
+        ! has_short_form "$file" || quick=(--quick)
         # A missed claim is a result, too. table2 writes the board's costs.
         (cd "$tree" && "$built/weir" reproduce "$name" --json "${quick[@]}" --out "$to" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
             fail "$name failed: see $to/$name.err"

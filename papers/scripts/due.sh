@@ -6,6 +6,7 @@
 #
 #   papers/scripts/due.sh [MINUTES]      20 if none is given
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
 
 [[ ${1-20} =~ ^[1-9][0-9]{0,3}$ ]] || {

@@ -8,6 +8,7 @@
 # Exit: 0 they are there; 2 one cannot be built, or there is no such experiment; 3 one cannot be
 # downloaded.
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
 file=papers/experiments/${1-}.toml
 [ -e "$file" ] || {

@@ -12,7 +12,9 @@
 # names; with another compiler the experiments must run, but their claims are only shown.
 # Exit: 0 every claim is met; 1 not.
 set -euo pipefail
+[[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."
+. papers/scripts/forms.sh
 . papers/scripts/verdict.sh
 
 for name; do
@@ -34,14 +36,6 @@ if grep -q "^compilers = .*\"avr-gcc $compiler\"" boards/atmega128/costs.toml; t
 else
     echo "skipped: claims and costs of the atmega128; this is avr-gcc $compiler, and boards/atmega128/costs.toml has no column for it"
 fi
-
-# Whether the experiment of this file, or the one that it is based on, has a short form.
-has_short_form() {
-    local base
-    ! grep -q '^quick = ' "$1" || return 0
-    base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$1")
-    [ -n "$base" ] && has_short_form "$(dirname "$1")/$base.toml"
-}
 
 # table2 writes the costs of the atmega128: it runs in a copy.
 copy=$(mktemp -d)

@@ -36,13 +36,15 @@ goal by more than the experiment's file allows. Experiments that only `make benc
 
 Exit: 0 nothing has failed, also if not everything could run; 1 something has failed.";
 
+/// What the ledger does not have may take this long: others are to have their turn, too.
+const LONGEST_UNKNOWN: Duration = Duration::from_secs(600);
 /// The time that work takes which the ledger does not have.
 const USUAL_SECONDS: u64 = 120;
 
 /// Carries the command out.
 ///
 /// # Errors
-/// A repository without history; work that cannot be carried out.
+/// The ledger cannot be read; git is missing; work that cannot be carried out.
 pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let begun = Instant::now();
     let most = Duration::from_secs(arguments.minutes.saturating_mul(60));
@@ -74,7 +76,8 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
             continue;
         }
         tell!("due: {name}, {why}");
-        match ledger::run(&place, work, left) {
+        let most = entry.map_or(left.min(LONGEST_UNKNOWN), |_| left);
+        match ledger::run(&place, work, most) {
             Ok(seen) => {
                 ran += 1;
                 let fails = failures(work, entry, &seen);
