@@ -12,8 +12,6 @@ mod number;
 mod output;
 mod plot;
 mod ranges;
-mod report;
-mod strips;
 mod table;
 mod temporary;
 pub mod terminal;
@@ -24,10 +22,11 @@ pub use files::{Place, UnfinishedFile, WriteError, write_all};
 pub use grid::{Align, Emphasis, Grid};
 pub use number::{count, percent, plural, rate, short, significant, time};
 pub use output::{OutputError, Outputs, PICTURE_MARK, RESULTS_MARK, checksum, marked};
-pub use plot::{Colour, Curve, CurveKind, FONT, Panel, Plot, PlotError, Scale, Stroke, TEXT};
+pub use plot::{
+    Area, Colour, Curve, CurveKind, Drawn, FONT, Panel, Plot, PlotError, Scale, Stroke, TEXT,
+    stroke,
+};
 pub use ranges::{RangeRow, Ranges, Span};
-pub use report::{Report, Series};
-pub use strips::{Strip, StripPanel, Strips};
 pub use table::claims_table;
 pub use temporary::{
     Temporary, clean_up_when_interrupted, give_way_to_interruption, run_to_end, uninterrupted,

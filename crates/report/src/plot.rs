@@ -34,7 +34,9 @@ pub enum Colour {
 }
 
 impl Colour {
-    pub(crate) fn rgb(self) -> RGBColor {
+    /// The colour for plotters.
+    #[must_use]
+    pub fn rgb(self) -> RGBColor {
         match self {
             Self::Black => RGBColor(0, 0, 0),
             Self::Grey => RGBColor(140, 140, 140),
@@ -142,7 +144,9 @@ pub struct PlotError {
 }
 
 impl PlotError {
-    pub(crate) fn new(title: &str, cause: &dyn std::error::Error) -> Self {
+    /// The picture of this title cannot be drawn.
+    #[must_use]
+    pub fn new(title: &str, cause: &dyn std::error::Error) -> Self {
         Self {
             title: title.to_owned(),
             cause: cause.to_string(),
@@ -174,7 +178,8 @@ pub const FONT: &str = "sans-serif";
 /// The height of a picture's labels, in pixels.
 pub const TEXT: i32 = 14;
 
-pub(crate) type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
+/// What drawing a part of a picture gives.
+pub type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 
 impl Plot {
     /// The picture, complete and self-contained.
@@ -216,7 +221,8 @@ fn fitting(text: &str, width: i32, most: i32) -> i32 {
     (10 * width * 10 / 43 / letters.max(1)).clamp(8, most)
 }
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// A picture, or a part of it, that is drawn on.
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn draw_panel(area: &Area, panel: &Panel) -> Drawn<()> {
     let (x, y) = ranges(panel)?;
@@ -352,8 +358,11 @@ fn mark(x: f64, scale: Scale) -> String {
     }
 }
 
-/// A line from left to right, or from top to bottom.
-pub(crate) fn stroke(
+/// Draws a line from left to right, or from top to bottom.
+///
+/// # Errors
+/// Fails if the line leaves the picture.
+pub fn stroke(
     area: &Area,
     from: (i32, i32),
     to: (i32, i32),

@@ -19,12 +19,14 @@ mod kind;
 mod kinds;
 mod place;
 mod pointer;
+mod report;
 mod search;
 mod series;
 mod setup;
 mod spectrogram;
+mod strips;
 
-use weir_report::{Claim, Report};
+use weir_report::Claim;
 
 pub use batch::place_threads;
 pub use error::{ExperimentError, FileError};
@@ -35,6 +37,7 @@ pub use place::Checkout;
 use file::ExperimentFile;
 use kind::KindEntry;
 use kinds::KINDS;
+use report::Report;
 
 /// An experiment whose file was read and checked.
 #[derive(Debug)]

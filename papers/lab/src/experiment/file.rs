@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 use weir_emulate::board::EmulatedBoard;
-use weir_report::{Claim, Curve, CurveKind, Goal, Panel, Plot, Series};
+use weir_report::{Claim, Curve, CurveKind, Goal, Panel, Plot};
 
 use super::error::{ExperimentError, list};
 use super::kind::{Kind, KindEntry};
@@ -14,6 +14,7 @@ use super::pointer::Pointer;
 use super::setup::{
     CurveSpec, FlavourSources, Name, PanelSpec, Role, RunTimes, Setup, Variant, each,
 };
+use crate::experiment::report::Series;
 
 /// A checked experiment file.
 #[derive(Debug)]

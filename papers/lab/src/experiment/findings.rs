@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The results of an experiment.
+use crate::experiment::report::{Report, Series};
+use crate::experiment::strips::Strips;
 use std::collections::BTreeMap;
 
-use weir_report::{Plot, PlotError, Report, Series, Strips};
+use weir_report::{Plot, PlotError};
 
 /// The results of an experiment, and the files to be written.
 #[derive(Debug)]

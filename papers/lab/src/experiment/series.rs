@@ -8,12 +8,12 @@ mod statistic;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use weir_report::Series;
 
 use super::error::{ExperimentError, list};
 use super::findings::Measurements;
 use super::kind::Ids;
 use super::setup::{Name, each};
+use crate::experiment::report::Series;
 use formula::{Formula, Names, Number, X};
 use statistic::{SeriesPoint, Statistic};
 

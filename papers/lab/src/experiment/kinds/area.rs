@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
-use weir_report::{Colour, Series, Strip, StripPanel, Strips, Stroke};
+use weir_report::{Colour, Stroke};
 
 use self::bound::{Difference, fmax_difference};
 use self::data::{Data, Pair};
@@ -18,7 +18,9 @@ use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements, Picture};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::report::Series;
 use crate::experiment::setup::Setup;
+use crate::experiment::strips::{Strip, StripPanel, Strips};
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Area>("area");
 

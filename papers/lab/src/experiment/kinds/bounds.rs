@@ -13,7 +13,6 @@ use std::num::NonZeroU64;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Deserialize;
-use weir_report::Series;
 
 use self::attack::Field;
 use self::case::{Case, CaseSpec, Template, User, traced};
@@ -25,6 +24,7 @@ use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::{Detail, Measurements};
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::report::Series;
 use crate::experiment::setup::Setup;
 use weir_emulate::board::EmulatedBoard;
 

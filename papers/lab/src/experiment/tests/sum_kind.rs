@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-use weir_report::Series;
 
 use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::Measurements;
 use crate::experiment::kind::{Ids, Kind, KindEntry};
 use crate::experiment::place::Checkout;
+use crate::experiment::report::Series;
 use crate::experiment::setup::Setup;
 
 pub(super) const KIND: KindEntry = KindEntry::of::<SumKind>("made-up");

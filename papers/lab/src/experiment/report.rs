@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! The results of one experiment.
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::{Claim, ClaimVerdict};
+use weir_report::{Claim, ClaimVerdict};
 
 /// Results of one experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Goal;
+    use weir_report::Goal;
 
     fn claim(measured: f64) -> Claim {
         Claim {

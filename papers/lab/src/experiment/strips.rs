@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+// SPDX-License-Identifier: GPL-3.0-or-later
 //! All measured values as SVG: a strip of points over a box for each row, beside lines that they
 //! are compared with.
 use std::ops::Range;
@@ -9,9 +9,9 @@ use plotters::data::Quartiles;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::number::significant;
-use crate::output::marked;
-use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
+use weir_report::{
+    Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, marked, significant, stroke,
+};
 
 /// Panels of strips that share a title.
 #[derive(Debug, Clone, PartialEq)]
