@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A limited source as tasks: what its interrupts cost and how often they come (regehr2005 §5.2,
-//! core/CONTRACTS.md).
+//! Models a limited source as tasks: the cost of its interrupts and how often they come (regehr2005
+//! §5.2, core/CONTRACTS.md).
 //!
-//! docs/analysis.md derives each line. Two things go beyond the paper. A request that waited is
-//! served *inside* the timer's interrupt, so an interrupt is either "request" or "expiry", and only
-//! both together bound the demand. And other interrupts delay the clearing timer itself; that is
-//! `latency`.
+//! docs/analysis.md derives each line. The model goes beyond the paper in two points. First, the
+//! timer's interrupt itself serves a request that waited. An interrupt is therefore either a
+//! "request" or an "expiry", and only the two together bound the demand. Second, other interrupts
+//! delay the timer that ends an interval; `latency` is the bound of that delay.
 
 use weir_model::{Expiry, Limit, Place, Policy, Source, System, Timing};
 
 use crate::curve::{Curve, FOREVER, Staircase};
 use crate::rta::Demand;
 
-/// The interrupts of one source.
+/// The demands of one source's interrupts.
 #[derive(Debug, Clone)]
 pub struct Tasks {
-    /// The most requests served in any window; none without bound.
+    /// The most requests served in any window; `None` if there is no bound.
     pub serves: Option<Curve>,
-    /// The line's own interrupt; none if the source is polled, or without bound.
+    /// The interrupt of the source's own line; `None` if the source is polled or has no bound.
     pub request: Option<Interrupt>,
-    /// The interrupt of the source's own timer.
+    /// The interrupt of the source's own timer; `None` if the source has no such timer.
     pub expiry: Option<Interrupt>,
-    /// The cost of both together, which is less than their sum.
+    /// The cost of both interrupts together. This bound is below the sum of the two single bounds.
     pub together: Vec<Demand>,
-    /// What the source adds at worst to the interrupt of a shared timer.
+    /// Cycles that the source adds at worst to one interrupt of a shared timer.
     pub shared: u64,
 }
 
 /// One of the interrupts of a source.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
-    /// The runs that are to be bounded: those that serve, or the expiries.
+    /// The runs that are to be bounded: the runs that serve a request, or the expiries.
     pub own: Demand,
-    /// The other runs of the same interrupt: those that refuse requests.
+    /// The other runs of the same interrupt: those that refuse a request.
     pub other: Vec<Demand>,
     /// The longest single run, in cycles.
     pub longest: u64,
@@ -51,19 +51,19 @@ impl Interrupt {
         }
     }
 
-    /// All runs.
+    /// All runs of the interrupt, both `own` and `other`.
     pub fn demands(&self) -> impl Iterator<Item = &Demand> {
         std::iter::once(&self.own).chain(&self.other)
     }
 }
 
-/// The cost of one run of a source's handler, with the most work that one interrupt may do, and
-/// without the limiter.
+/// The cost of one run of a source's handler with the most work that one interrupt may do. The
+/// limiter's own cost is not included.
 #[derive(Debug, Clone, Copy)]
 pub struct Body {
-    /// Cycles.
+    /// The cost of the run, in cycles.
     pub cycles: u64,
-    /// May the run leave packets in the device, which ask again?
+    /// Whether the run may leave packets in the device, so that the device interrupts again.
     pub leaves_packets: bool,
 }
 
@@ -93,8 +93,9 @@ pub fn body(system: &System, source: usize) -> Body {
     }
 }
 
-/// The least cycles between two packets or edges at the line, by the worst rate that is stated;
-/// none without bound. A level in silicon has no bound: it asks again as long as its handler waits.
+/// The least number of cycles between two packets or edges at the line, from the worst rate that
+/// the file states. `None` if there is no bound. A level-triggered line of a limiter in silicon has
+/// no bound, because it stays asserted as long as its handler waits.
 #[must_use]
 pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     if source.limit.silicon.is_some_and(|of| of.is_level) {
@@ -103,19 +104,19 @@ pub fn line_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     source.rates.worst.map(|rate| rate.least_cycles(clock_hz))
 }
 
-/// A kind of window, and what a source's timer can do in it.
+/// A kind of window, with what a source's timer can do in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// L of the contracts: how late expiries are served, at worst.
+    /// The most cycles by which an expiry is served late: L in core/CONTRACTS.md.
     latency: u64,
-    /// The part of L that may have passed before the window begins.
+    /// The part of L, in cycles, that may have passed before the window begins.
     before: u64,
-    /// Do expiries run in the window?
+    /// Whether expiries run in the window.
     expires: bool,
 }
 
 impl Window {
-    /// Any window, with expiries served up to `latency` cycles late.
+    /// Any window, in which expiries are served up to `latency` cycles late.
     #[must_use]
     pub fn any(latency: u64) -> Self {
         Self {
@@ -125,8 +126,8 @@ impl Window {
         }
     }
 
-    /// The busy windows of what the timer delays. At their begin no more urgent work is left, so no
-    /// expiry is late already.
+    /// The busy windows of work that the timer delays. No more urgent work is left when such a
+    /// window begins, so no expiry is late at that instant.
     #[must_use]
     pub fn below_timer(latency: u64) -> Self {
         Self {
@@ -135,7 +136,7 @@ impl Window {
         }
     }
 
-    /// The busy windows of what is more urgent than the timer, in which no expiry begins.
+    /// The busy windows of work that is more urgent than the timer. No expiry begins in them.
     #[must_use]
     pub fn above_timer(latency: u64) -> Self {
         Self {
@@ -145,11 +146,12 @@ impl Window {
     }
 }
 
-/// The least cycles between two requests of the line; none without bound.
+/// The least number of cycles between two requests of the line; `None` if there is no bound.
 ///
-/// Moderation only ever makes them rarer: after an interrupt the next one needs a packet and then
-/// the first of its timers, or a full count of packets, or as many as the one before took. But
-/// where a tick ends the wait, two can come at one instant.
+/// Moderation never makes requests more frequent. After an interrupt, the next one needs a packet
+/// and then the first of the moderation timers, or a full count of packets, or as many packets as
+/// the interrupt before took. The exception is a wait that a tick ends: there two requests can come
+/// at one instant.
 #[must_use]
 pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     let line = line_interarrival(source, clock_hz);
@@ -164,8 +166,8 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     });
     let moderated = match (moderation.count, line) {
         (Some(count), Some(line)) => {
-            // What an interrupt leaves counts for the next one, so that it needs no more packets
-            // than were taken.
+            // Packets that an interrupt leaves in the device count for the next interrupt, so the
+            // next one needs no more new packets than the interrupt before took.
             let new = count.min(source.packets_taken());
             Some(timers.min(line.saturating_mul(new)))
         }
@@ -178,14 +180,14 @@ pub fn request_interarrival(source: &Source, clock_hz: u64) -> Option<u64> {
     }
 }
 
-/// The most requests in any window that reach the limit of `source`; none without bound.
+/// The most requests in any window that reach the limit of `source`; `None` if there is no bound.
 #[must_use]
 pub fn requests(source: &Source, clock_hz: u64) -> Option<Staircase> {
     let delay = source.limit.delay();
     let of_tick = source.moderation.and_then(|of| {
         let tick = of.tick?.max(1);
-        // One begins a wait and one ends it. Waits are as long as they have to be, and no two end
-        // at the same tick.
+        // One request begins a wait and one ends it. A wait may be cut to the shortest length, but
+        // no two waits end at the same tick.
         let (base, period, jitter) = if of.absolute < tick {
             (3, tick, tick)
         } else {
@@ -204,20 +206,21 @@ pub fn requests(source: &Source, clock_hz: u64) -> Option<Staircase> {
     })
 }
 
-/// The packets that may wait in the device, where a tick ends the wait; none: no tick does, or the
-/// file does not say how many they are.
+/// The most packets that may wait in the device if a tick ends the wait. `None` if no tick does, or
+/// if the file does not state the number.
 pub(crate) fn kept_until_a_tick(source: &Source) -> Option<u64> {
     source.moderation?.tick?;
     source.queue
 }
 
-/// The number of interrupts of `source` that take so many packets, if enough packets wait.
+/// The number of interrupts that `source` needs to take `packets` packets, if each interrupt finds
+/// as many as it can take.
 pub(crate) fn interrupts_for(source: &Source, packets: u64) -> u64 {
     packets.div_ceil(source.packets_taken())
 }
 
-/// Does moderation let more packets pile up than one interrupt takes? Their bottom halves then wait
-/// for longer than moderation lets packets wait.
+/// Whether moderation lets more packets pile up than one interrupt takes. The bottom halves of
+/// these packets then wait for longer than the moderation's delay.
 pub(crate) fn piles_up(source: &Source) -> bool {
     source.moderation.is_some()
         && source
@@ -225,7 +228,7 @@ pub(crate) fn piles_up(source: &Source) -> bool {
             .is_none_or(|queue| interrupts_for(source, queue) > 1)
 }
 
-/// Is the source too slow for its limit ever to refuse a request (LIMIT-LOSS-1)?
+/// Whether the source is so slow that its limit never refuses a request (LIMIT-LOSS-1).
 fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     match limit.policy {
         Policy::Off => true,
@@ -234,9 +237,10 @@ fn within_limit(limit: &Limit, interarrival: u64, latency: u64) -> bool {
     }
 }
 
-/// Cycles by which a source's requests are further apart than its limit asks for, if nothing is
-/// late; none if they are not. In hardware, each also has to be delivered before the next one
-/// comes, since a scan takes two that it finds at once for one.
+/// The number of cycles by which the source's requests are further apart than its limit requires,
+/// if nothing is late. `None` if they are not further apart. A limiter in hardware also has to
+/// deliver each request before the next one comes, since a scan that finds two requests counts them
+/// as one.
 fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
     if limit.place == Place::Hardware && interarrival < limit.delay() {
         return None;
@@ -245,18 +249,18 @@ fn spare(limit: &Limit, interarrival: u64) -> Option<u64> {
     span.checked_sub(limit.interval.cycles().saturating_add(skew(limit)))
 }
 
-/// Does the limiter of `source` never hold a request back, if its timer is served up to `latency`
-/// cycles late? Not known of a source without worst rate.
+/// Whether the limiter of `source` never holds a request back if its timer is served up to
+/// `latency` cycles late. False if the source has no worst rate, because nothing is known then.
 #[must_use]
 pub fn never_holds(source: &Source, clock_hz: u64, latency: u64) -> bool {
     request_interarrival(source, clock_hz)
         .is_some_and(|interarrival| within_limit(&source.limit, interarrival, latency))
 }
 
-/// Cycles by which two starts of interrupts may be closer than the instants that the limiter tells
-/// apart: it reads the timer after some instructions, to the tick, and the port may set the
-/// one-shot short by `lag` ticks. In hardware, cycles by which requests may be closer at the
-/// limiter than at the line.
+/// The number of cycles by which two starts of interrupts may be closer than the times that the
+/// limiter reads. A limiter in software reads the timer some instructions after the start, to the
+/// tick, and the port may set the one-shot short by `lag` ticks. For a limiter in hardware, this is
+/// the number of cycles by which requests may be closer at the limiter than at the line.
 fn skew(limit: &Limit) -> u64 {
     if limit.place == Place::Hardware {
         return limit.delay();
@@ -276,8 +280,8 @@ fn skew(limit: &Limit) -> u64 {
         .saturating_add(entry)
 }
 
-/// The longest latency with which a limited source still cannot come faster than its limit lets it.
-/// None: it can with any, or nothing limits it.
+/// The longest latency, in cycles, with which a limited source still cannot come faster than its
+/// limit allows. `None` if the source can come faster with any latency, or has no limit.
 #[must_use]
 pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     let limit = &source.limit;
@@ -287,8 +291,8 @@ pub fn longest_borne(source: &Source, clock_hz: u64) -> Option<u64> {
     spare(limit, request_interarrival(source, clock_hz)?)
 }
 
-/// The most requests that the line's interrupt serves before the next expiry. None: no bound, since
-/// the policy reads the clock, too.
+/// The most requests that the line's interrupt serves before the next expiry. `None` if there is no
+/// bound, which is so for a policy that also reads the clock.
 fn most_without_expiry(limit: &Limit) -> Option<u64> {
     let burst = u64::from(limit.burst);
     match (limit.place, limit.timing, limit.policy) {
@@ -300,19 +304,20 @@ fn most_without_expiry(limit: &Limit) -> Option<u64> {
     }
 }
 
-/// The most requests served in any window, as CONTRACTS.md promises it, in cycles from interrupt to
-/// interrupt. None without bound.
+/// The most requests served in any window, as core/CONTRACTS.md promises it, measured in cycles
+/// from interrupt to interrupt. `None` if there is no bound.
 fn serves(source: &Source, clock_hz: u64, body: Body, window: Window) -> Option<Curve> {
     let limit = &source.limit;
     let arrivals = requests(source, clock_hz);
     let burst = u64::from(limit.burst);
-    // A limiter in hardware measures by its own clock what it delivers, so nothing comes early.
+    // A limiter in hardware measures its deliveries by its own clock, so none comes early.
     let early = match limit.place {
         Place::Software => skew(limit),
         Place::Hardware => 0,
     };
     let late = skew(limit).saturating_add(window.before).min(
-        // J of the contracts: a limiter that is a whole interval late begins anew from there.
+        // This is J of core/CONTRACTS.md. A limiter that is a whole interval late starts a new
+        // interval from that instant.
         limit.interval.cycles().saturating_sub(1).max(skew(limit)),
     );
     let limited = |base, step, jitter| Staircase {
@@ -346,25 +351,26 @@ fn serves(source: &Source, clock_hz: u64, body: Body, window: Window) -> Option<
         return Some(masked(Curve::new(arrivals)));
     }
     if body.leaves_packets {
-        // The window serves also what waited in the device before it.
+        // The window also serves the packets that waited in the device before it began.
         return Some(curve);
     }
-    // A window serves what came in it, one request that the limiter held or noted, and one that was
-    // pending.
+    // A window serves the requests that came in it, one request that the limiter held or noted
+    // before, and one that was pending.
     Some(curve.and(Staircase {
         base: 3,
         ..arrivals
     }))
 }
 
-/// Does the handler run inside the timer's interrupt? It does if the source is polled, and where
+/// Whether the handler runs inside the timer's interrupt. It does if the source is polled, and if
 /// the port states a cost for serving a waiting request there.
 #[must_use]
 pub fn serves_in_expiry(limit: &Limit) -> bool {
     limit.policy == Policy::Poll || limit.costs.expiry_served > 0
 }
 
-/// The longest run of the timer's interrupt, with the handler where that runs inside it.
+/// The longest run of the timer's interrupt, in cycles. The handler is included if it runs inside
+/// this interrupt.
 #[must_use]
 pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     let costs = &limit.costs;
@@ -376,8 +382,8 @@ pub fn longest_expiry(limit: &Limit, body: Body) -> u64 {
     }
 }
 
-/// The interrupts of `source`, whose handler costs `body`, in windows in which its timer does what
-/// `window` says.
+/// The demands of the interrupts of `source`, whose handler costs `body`, in windows of the kind
+/// `window`.
 #[must_use]
 pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Tasks {
     let limit = &source.limit;
@@ -401,25 +407,26 @@ pub fn tasks(source: &Source, body: Body, clock_hz: u64, window: Window) -> Task
     match (limit.policy, limit.place, limit.timing) {
         (Policy::Off, _, _) | (_, Place::Hardware, _) => limiter.line_alone(),
         (Policy::Poll, _, _) => limiter.polling(),
-        // LIMIT-LAZY-1: a source below its limit takes no timer interrupt.
+        // By LIMIT-LAZY-1, a source below its limit takes no timer interrupt.
         (_, _, Timing::Lazy) if limiter.slower.is_some() => limiter.line_alone(),
         _ => limiter.line_and_timer(),
     }
 }
 
-/// A limiter in one kind of window, with a bound on its services.
+/// A limiter in one kind of window, with a bound on the requests that it serves.
 struct LimiterWindow<'a> {
     limit: &'a Limit,
     body: Body,
     serves: Curve,
-    /// Cycles between two requests; only of a source that cannot come faster than its limit.
+    /// The least number of cycles between two requests; `None` if the source can come faster than
+    /// its limit.
     slower: Option<u64>,
-    /// Do expiries run in the window?
+    /// Whether expiries run in the window.
     expires: bool,
 }
 
 impl LimiterWindow<'_> {
-    /// The runs of the line's interrupt that serve.
+    /// The runs of the line's interrupt that serve a request.
     fn served(&self) -> Demand {
         Demand {
             cost: self
@@ -456,13 +463,14 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// R, the cost of a refusal; none if the policy refuses nothing.
+    /// The cost of a refusal in cycles, R in docs/analysis.md; `None` if the policy refuses
+    /// nothing.
     fn refused(&self) -> Option<u64> {
         (self.limit.timing == Timing::Lazy).then_some(self.limit.costs.request_refused)
     }
 
-    /// Are two services always parted by an empty expiry, after which the line serves, or by a
-    /// refusal, after which the expiry serves?
+    /// Whether two services always have between them either an empty expiry, after which the line
+    /// serves, or a refusal, after which the expiry serves.
     fn is_spaced(&self) -> bool {
         match self.limit.policy {
             Policy::Strict | Policy::Paced => true,
@@ -471,15 +479,15 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// The extra cost of a request that an expiry serves, if the request is counted as one that the
-    /// line's interrupt serves.
+    /// The number of cycles by which a request costs more if an expiry serves it and not the line's
+    /// interrupt.
     fn dearer(&self) -> u64 {
         let costs = &self.limit.costs;
         costs.expiry_served.saturating_sub(costs.request_served)
     }
 
-    /// Expiries are at least an interval apart. Those of a timer that runs on its own are exactly
-    /// so; there the skew only makes the bound safer.
+    /// Expiries are at least an interval apart. Those of a free-running timer are exactly an
+    /// interval apart; for them the skew only makes the bound safer.
     fn expiries(&self) -> Curve {
         Curve::new(Staircase::sporadic(
             self.limit.interval.cycles(),
@@ -487,7 +495,7 @@ impl LimiterWindow<'_> {
         ))
     }
 
-    /// Services and expiries of a spaced policy together.
+    /// Services and expiries together, for a policy whose services are spaced (see `is_spaced`).
     fn each_service(&self) -> Demand {
         let costs = &self.limit.costs;
         let by_line = costs.request_served.saturating_add(costs.expiry_empty);
@@ -500,15 +508,16 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// The cost that expiries add to the services, each of which is counted as one by the line.
+    /// The cost that expiries add, if each service is already counted as one by the line's
+    /// interrupt.
     fn overhead(&self) -> Demand {
-        // An expiry serves the request that was refused; an expiry that serves nothing follows on
-        // no refusal.
+        // An expiry serves the request that was refused. An expiry that serves nothing does not
+        // follow a refusal.
         let by_expiry = self.dearer().saturating_add(self.refused().unwrap_or(0));
         Demand {
             cost: self.limit.costs.expiry_empty.max(by_expiry),
             curve: match self.slower.filter(|_| self.is_spaced()) {
-                // Requests are further apart than intervals, so there are fewer expiries: one for
+                // Requests are further apart than an interval, so there are fewer expiries: one for
                 // each request, and one for a request before the window.
                 Some(interarrival) => self.expiries().and(Staircase {
                     base: 2,
@@ -519,13 +528,13 @@ impl LimiterWindow<'_> {
         }
     }
 
-    /// The runs of the line's interrupt that refuse. Each is followed by the expiry that ends its
-    /// interval; one more may come at the window's end.
+    /// The runs of the line's interrupt that refuse a request. After each, an expiry ends the
+    /// interval; one more refusal may come at the window's end.
     fn refusals(&self) -> Vec<Demand> {
         let Some(cost) = self.refused() else {
             return Vec::new();
         };
-        // A refusal masks the line until an expiry.
+        // A refusal masks the line until the next expiry.
         let followed = self.expires.then(|| {
             if self.is_spaced() && self.slower.is_none() {
                 self.serves.clone()
@@ -546,7 +555,8 @@ impl LimiterWindow<'_> {
         let refusals = self.refusals();
         let own_timer = matches!(self.limit.expiry, Some(Expiry::Own { .. }));
         let together = if !own_timer {
-            // A shared timer is a task of its own; here remains what the line's interrupt does.
+            // The expiries of a shared timer are a task of their own, so only the work of the
+            // line's interrupt remains here.
             vec![served.clone()]
         } else {
             let mut all = if self.is_spaced() && self.slower.is_none() {

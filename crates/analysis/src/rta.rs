@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Response times under fixed priorities with preemption thresholds.
 //!
-//! One recurrence serves every processor that Weir knows. The threshold of a preemptive task is its
-//! own priority; that of an interrupt that none preempts is the highest; that of an interrupt in a
-//! preemption group is the highest of its group. (Wang and Saksena, "Scheduling fixed-priority
-//! tasks with preemption threshold", RTCSA 1999; Regehr, "Scheduling tasks with mixed preemption
-//! relations for robustness to timing faults", RTSS 2002.) All jobs of the busy window are looked
-//! at, as the revised analysis of non-preemptive scheduling asks (Davis, Burns, Bril and Lukkien,
-//! "Controller Area Network (CAN) schedulability analysis: Refuted, revisited and revised",
-//! Real-Time Systems 35, 2007): the first job need not be the worst.
+//! One recurrence covers every processor that Weir supports. The threshold of a preemptive task is
+//! its own priority. The threshold of an interrupt that nothing preempts is the highest priority,
+//! and that of an interrupt in a preemption group is the highest of its group. (Wang and Saksena,
+//! "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999; Regehr, "Scheduling
+//! tasks with mixed preemption relations for robustness to timing faults", RTSS 2002.) The analysis
+//! examines all jobs of the busy window, because the first job need not be the worst. The revised
+//! analysis of non-preemptive scheduling requires this (Davis, Burns, Bril and Lukkien, "Controller
+//! Area Network (CAN) schedulability analysis: Refuted, revisited and revised", Real-Time Systems
+//! 35, 2007).
 //!
-//! Time is discrete; a window is half-open. Arrival curves, the search for fixed points and the
-//! processor's supply are those of the crate `response-time-analysis`; its ready-made analyses have
-//! no mixed preemption and do not tell the fixed points that a certificate needs. The tests hold
-//! this module against them.
+//! Time is discrete; a window is half-open. Arrival curves, the fixed-point search and the
+//! processor's supply come from the crate `response-time-analysis`. That crate's ready-made
+//! analyses are not used: they have no mixed preemption, and they do not return the fixed points
+//! that a certificate needs. The tests compare this module with them.
 
 use std::cell::Cell;
 
@@ -24,110 +25,110 @@ use response_time_analysis::time::{Duration, Offset, Service};
 
 use crate::curve::{Curve, FOREVER};
 
-/// Work that asks for the processor: each event of `curve` costs `cost` cycles.
+/// Demand for the processor: each event of `curve` costs `cost` cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Demand {
     /// Cycles per event.
     pub cost: u64,
-    /// The events.
+    /// The arrival curve of the events.
     pub curve: Curve,
 }
 
 impl Demand {
-    /// The most cycles asked for in any half-open window of `delta` cycles.
+    /// The most cycles that are demanded in any half-open window of `delta` cycles.
     #[must_use]
     pub fn cycles(&self, delta: u64) -> u64 {
         self.cost.saturating_mul(self.curve.events(delta))
     }
 
-    /// The share of the processor in the long run; 1 is all of it.
+    /// The share of the processor in the long run, from 0; 1 is the whole processor.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         self.cost as f64 * self.curve.rate()
     }
 }
 
-/// What decides the response time of one kind of job.
+/// The input of the response-time analysis for one kind of job.
 #[derive(Debug, Clone)]
 pub struct Problem<'a> {
-    /// The jobs; each runs for `own.cost` cycles, first come, first served.
+    /// The jobs under analysis. Each runs for `own.cost` cycles, and they run in FIFO order.
     pub own: &'a Demand,
-    /// Cycles for which less urgent work can hold the processor when the window begins.
+    /// Cycles for which less urgent work can hold the processor when the busy window begins.
     pub blocking: u64,
-    /// More urgent work that can delay a job's start but not interrupt it once it runs.
+    /// More urgent work that can delay a job's start but cannot preempt the job once it runs.
     pub until_start: &'a [&'a Demand],
-    /// More urgent work that also preempts it.
+    /// More urgent work that can delay a job's start and can also preempt the running job.
     pub throughout: &'a [&'a Demand],
 }
 
 impl Problem<'_> {
-    /// What more urgent work asks for in a window of `delta` cycles.
+    /// The cycles that more urgent work demands in a window of `delta` cycles.
     #[must_use]
     pub fn urgent(&self, delta: u64) -> u64 {
         sum(self.until_start, delta).saturating_add(sum(self.throughout, delta))
     }
 }
 
-/// One job of the busy window, in cycles from the window's begin.
+/// One job of the busy window. All times are in cycles from the window's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowJob {
-    /// Its earliest release.
+    /// The job's earliest release.
     pub arrival: u64,
-    /// Its latest first cycle.
+    /// The latest time of the job's first cycle.
     pub start: u64,
-    /// The end of its last cycle, at worst.
+    /// The latest end of the job's last cycle.
     pub finish: u64,
 }
 
-/// Bounds, with the proof that they hold.
+/// The bounds on response time, with the fixed points that prove them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The longest window in which the processor is never free for less urgent work.
+    /// The longest window, in cycles, in which the processor is never free for less urgent work.
     pub busy_window: u64,
-    /// Of all jobs that are released together, the last one; one set for each step of the arrival
-    /// curve inside the busy window.
+    /// One job for each step of the arrival curve inside the busy window: the last of the jobs that
+    /// are released together at this step.
     pub jobs: Vec<WindowJob>,
-    /// Worst-case response time: release to end.
+    /// The worst-case response time in cycles, from release to end.
     pub response: u64,
-    /// The longest time from a release to the first cycle.
+    /// The longest time in cycles from a release to the job's first cycle.
     pub start_delay: u64,
 }
 
-/// Why there is no bound.
+/// The reason why there is no bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoBound {
-    /// What is asked for in the long run is as much as the processor has, or more.
+    /// The long-run demand reaches or exceeds the processor's capacity.
     Overload,
-    /// The busy window is longer, or has more jobs, than can be looked at ([`LONGEST_WINDOW`],
-    /// [`MOST_JOBS`]).
+    /// The busy window is longer than [`LONGEST_WINDOW`], or has more arrival steps than
+    /// [`MOST_JOBS`].
     TooLong,
-    /// There may be a bound, but it is above the [`Limits`].
+    /// A bound may exist, but it is above the [`Limits`] of the search.
     Exceeded,
 }
 
-/// The limits of a search for a bound; beyond them it ends early.
+/// The limits at which a search for a bound gives up, in cycles.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The most that the response time may be.
+    /// The largest response time that is accepted.
     pub response: u64,
-    /// The most that the start delay may be.
+    /// The largest start delay that is accepted.
     pub start_delay: u64,
 }
 
 impl Limits {
-    /// No limits: any bound is welcome.
+    /// The search gives up only at [`LONGEST_WINDOW`].
     pub const NONE: Self = Self {
         response: LONGEST_WINDOW,
         start_delay: LONGEST_WINDOW,
     };
 }
 
-/// The longest busy window that is looked at; a fixed point further out counts as none.
+/// The longest busy window that is searched, in cycles. A fixed point beyond it counts as no bound.
 pub const LONGEST_WINDOW: u64 = 1 << 50;
-/// The most steps of a job's arrival curve that are looked at.
+/// The most steps of a job's arrival curve that are examined.
 pub const MOST_JOBS: usize = 100_000;
-/// A utilisation this near to 1 counts as 1. It is well above the error of adding up some thousand
-/// terms of f64.
+/// A utilisation from this value on counts as 1. The distance to 1 is well above the rounding error
+/// of a sum of some thousand terms of f64.
 const FULL: f64 = 1.0 - 1e-11;
 
 fn sum(demands: &[&Demand], delta: u64) -> u64 {
@@ -136,7 +137,8 @@ fn sum(demands: &[&Demand], delta: u64) -> u64 {
     })
 }
 
-/// A line below the demand in any window: cycles at zero and per cycle.
+/// A straight line that lies below the demand in any window: cycles at zero, and cycles per cycle
+/// of the window.
 #[derive(Clone, Copy)]
 struct DemandLine {
     intercept: f64,
@@ -164,8 +166,8 @@ impl DemandLine {
         }
     }
 
-    /// The shortest window that can be a fixed point of `constant` and a demand above the line.
-    /// Rounded down by far more than f64 errs.
+    /// A lower bound on the fixed point of `constant` plus a demand above the line. The result is
+    /// rounded down by far more than the rounding error of f64.
     fn least_fixed_point(self, constant: u64) -> u64 {
         let least = (constant as f64 + self.intercept) / (1.0 - self.slope);
         let safe = least * (1.0 - 1e-6) - 1.0;
@@ -178,7 +180,7 @@ impl DemandLine {
     }
 }
 
-/// Lines below the demands of a problem.
+/// Straight lines that lie below the demands of a problem.
 struct Lines {
     throughout: DemandLine,
     urgent: DemandLine,
@@ -197,17 +199,17 @@ impl Lines {
     }
 }
 
-/// A search for the least fixed point that can be resumed.
+/// The result of a search for the least fixed point. The search can be resumed.
 #[derive(Clone, Copy)]
 enum Search {
-    /// The fixed point.
+    /// The fixed point, in cycles.
     Found(u64),
-    /// It is not below the limit, and at least this.
+    /// The fixed point is not below the limit; it is at least this number of cycles.
     Beyond(u64),
 }
 
-/// The least fixed point of the monotone `demand`, at least 1, if it is not above `limit`. No
-/// number below `from` can be one.
+/// Searches for the least fixed point of the monotone `demand` that is at least 1 and at most
+/// `limit`. The caller guarantees that no number below `from` is a fixed point.
 fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
     let reached = Cell::new(from);
     let found = search_with_offset(
@@ -226,11 +228,11 @@ fn fixed_point(from: u64, limit: u64, demand: impl Fn(u64) -> u64) -> Search {
     }
 }
 
-/// The worst-case response time of the jobs of `problem.own`.
+/// Computes the worst-case response time of the jobs of `problem.own`.
 ///
 /// # Errors
-/// [`NoBound`] if the demand of these jobs and of what is more urgent leaves no bound, or none that
-/// can be found.
+/// Returns [`NoBound`] if the demand of these jobs and of more urgent work has no bound, or none
+/// that the search can find.
 pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
     solve_within(problem, Limits::NONE)
 }
@@ -238,7 +240,7 @@ pub fn solve(problem: &Problem) -> Result<Solution, NoBound> {
 /// Like [`solve`], but gives up at the first job that exceeds `limits`.
 ///
 /// # Errors
-/// As [`solve`], and [`NoBound::Exceeded`].
+/// The errors of [`solve`], and [`NoBound::Exceeded`].
 pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBound> {
     let own = problem.own;
     let lines = Lines::of(problem);
@@ -257,7 +259,7 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
     let mut earlier = 0;
     let mut busy = Search::Beyond(lines.all.least_fixed_point(problem.blocking));
     for step in own.curve.steps_iter() {
-        // A window that may contain the step contains it at its end.
+        // The step is an instant; the shortest window that contains it has the step at its end.
         let arrival = u64::from(step) - 1;
         if let Search::Beyond(from) = busy {
             busy = window(from, arrival);
@@ -288,8 +290,8 @@ pub fn solve_within(problem: &Problem, limits: Limits) -> Result<Solution, NoBou
     })
 }
 
-/// The last of the jobs that are released at `arrival`, and the window that its first cycle ends,
-/// which is not before `earlier`.
+/// Computes the last of the jobs that are released at `arrival`. Also returns the window that ends
+/// with this job's first cycle, which is at least `earlier`.
 fn job(
     problem: &Problem,
     lines: &Lines,
@@ -306,13 +308,13 @@ fn job(
             Search::Beyond(_) => Err(NoBound::TooLong),
         }
     };
-    // Ahead are the jobs that came before, and those that came with it.
+    // The jobs that run first are those that came before this one and those that came with it.
     let ahead = own
         .cycles(arrival + 1)
         .saturating_sub(own.cost)
         .saturating_add(problem.blocking);
-    // The first cycle is in the window iff one more than what is ahead fits into it: hence start +
-    // 1.
+    // The first cycle fits into a window if and only if the window has room for one cycle more than
+    // the work that runs first. The search therefore returns start + 1.
     let to_start = ahead.saturating_add(1);
     let most_start = limits.start_delay.min(limits.response).saturating_add(1);
     let started = within(most_start)(fixed_point(
@@ -324,7 +326,7 @@ fn job(
         .saturating_add(own.cost)
         .saturating_add(sum(problem.until_start, started));
     let finish = within(limits.response)(if own.cost == 0 {
-        // The job ends where its first cycle would begin.
+        // The job ends at the instant at which its first cycle would otherwise begin.
         Search::Found(started - 1)
     } else if problem.throughout.is_empty() {
         if settled <= arrival.saturating_add(limits.response).min(LONGEST_WINDOW) {

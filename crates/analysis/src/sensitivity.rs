@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far each source's rate could rise before the first deadline breaks.
+//! Computes how far each source's rate could rise before the first deadline breaks.
 //!
-//! This follows Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority real-time
-//! systems", Real-Time Systems 39, 2008), along the rate of one source at a time: responses only
-//! grow with a rate, so bisection is exact. A system of a thousand sources would need ten thousand
-//! analyses; there each source gets a lower bound, from windows that are found once
-//! ([`crate::slack`]).
+//! The method is that of Bini, Di Natale and Buttazzo ("Sensitivity analysis for fixed-priority
+//! real-time systems", Real-Time Systems 39, 2008), applied to the rate of one source at a time.
+//! Response times only grow with a rate, so bisection is exact. A system of a thousand sources
+//! would need ten thousand analyses. Each source of such a system gets a lower bound instead, from
+//! windows that are computed once ([`crate::slack`]).
 
 use weir_model::{
     Expiry, InterfaceThread, Interval, Limit, Place, Policy, Rate, Source, System, Timing,
@@ -17,39 +17,40 @@ use crate::limiter::{line_interarrival, never_holds};
 use crate::slack::Slack;
 use crate::units::Part;
 
-/// How far one source's rate could change.
+/// The headroom of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Headroom {
     /// Index in [`System::sources`].
     pub source: usize,
     /// The factor by which the source's rate could be multiplied with every deadline kept, if
-    /// nothing else changes. The rate is what its limit lets through, or its worst rate without a
-    /// limit. Below 1, the rate has to fall. None: no deadline breaks, however fast the source.
+    /// nothing else changes. The rate is the one that its limit lets through, or its worst rate if
+    /// it has no limit. The rate has to fall if the factor is below 1. `None` if no deadline breaks
+    /// at any rate.
     pub factor: Option<f64>,
-    /// The unit whose deadline breaks first beyond that, or the bottom half of the flow whose
-    /// deadline does. None: no deadline breaks, or it is not known which.
+    /// The unit whose deadline breaks first above that factor. For a flow's deadline this is the
+    /// flow's bottom half. `None` if no deadline breaks, or if the unit is not known.
     pub binding: Option<Part>,
-    /// Is it the largest such factor? Else it is only a safe one.
+    /// Whether `factor` is the largest such factor. If not, it is a lower bound.
     pub exact: bool,
 }
 
-/// The parameter of a source that changes its rate. Settings are numbered from the loosest, 0.
+/// The parameter of a source that changes its rate. Settings are numbered from 0, the loosest.
 #[derive(Debug, Clone, Copy)]
 enum Knob {
-    /// Cycles of the interval of the source's own limiter.
+    /// The interval of the source's own limiter, in cycles.
     Interval(u64),
-    /// Cycles between two requests of a source without limit.
+    /// The time between two requests of a source without limit, in cycles.
     Interarrival(u64),
-    /// Requests per period of a shared timer.
+    /// The number of requests per period of a shared timer.
     Burst(u32),
 }
 
-/// The slowest setting that is tried is today's rate divided by this.
+/// The factor between today's rate and the slowest setting that is tried.
 const LEAST_SHARE: u64 = 1 << 12;
 /// The largest burst that is tried.
 const MOST_BURST: u64 = 1 << 20;
-/// The most sources x units x units of a system for exact results, about half a second of analyses.
-/// Larger ones get lower bounds.
+/// The largest product of sources, units and units for which a system gets exact results. The
+/// analyses then take about half a second. Larger systems get lower bounds.
 const MOST_WORK: usize = 700_000;
 
 impl Knob {
@@ -70,7 +71,7 @@ impl Knob {
         }
     }
 
-    /// Gives `source` the setting `index`; returns the factor on today's rate.
+    /// Gives `source` the setting `index`; returns the new rate as a multiple of today's.
     fn set(self, source: &mut Source, index: u64, clock_hz: u64) -> f64 {
         match self {
             Self::Interval(now) => {
@@ -98,16 +99,16 @@ impl Knob {
     }
 }
 
-/// Gives a limit an interval of any number of cycles, by making its tick one cycle. Its lag grows
-/// in return, so that it tells instants apart no better than before.
+/// Gives a limit an interval of any number of cycles, by setting its tick to one cycle. Its lag
+/// grows in proportion, so that its time resolution does not improve.
 fn set_cycles(limit: &mut Limit, cycles: u64) {
     let apart = (limit.interval.tick).saturating_mul(u64::from(limit.lag).saturating_add(1));
     limit.interval = Interval::of_cycles(cycles);
     limit.lag = u32::try_from(apart.saturating_sub(1)).unwrap_or(u32::MAX);
 }
 
-/// The headroom of every source of `system`, whose analysis `analysis` is, in the order of the
-/// sources.
+/// The headroom of every source of `system`, in the order of the sources. `analysis` is the
+/// analysis of `system`.
 #[must_use]
 pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let units = analysis.rows.len();
@@ -128,10 +129,10 @@ pub fn headroom(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     }
 }
 
-/// Like [`headroom`], but gives lower bounds whatever the size of the system. No source has known
-/// headroom if the system breaks a deadline as it is. None may exceed today's rate if packets have
-/// deadlines, of their flows or their receivers, or if a thread of a kernel takes them: the windows
-/// say nothing of these.
+/// Like [`headroom`], but gives lower bounds for systems of any size. The headroom of every source
+/// is unknown if the system already breaks a deadline. No factor exceeds 1 if packets have
+/// deadlines, of their flows or their receivers, or if a kernel thread takes them: the windows do
+/// not cover these.
 #[must_use]
 pub fn headroom_at_least(system: &System, analysis: &Analysis) -> Vec<Headroom> {
     let slack = keeps_now(system, analysis).then(|| Slack::of(system, analysis));
@@ -159,15 +160,15 @@ fn keeps_now(system: &System, analysis: &Analysis) -> bool {
     analysis.holds() && (!has_flow_deadlines(system) || keeps_deadlines(system))
 }
 
-/// The settings of one source's knob, and which of them matter.
+/// The settings of one source's knob, and the range of those that matter.
 struct KnobRange {
     knob: Knob,
-    /// The loosest setting with which the limit can still hold a request back. With a looser one
-    /// nothing is held back, so the source takes less of the processor, except for a timer that
-    /// expires even if it is not needed.
+    /// The loosest setting with which the limit can still hold a request back. A looser setting
+    /// holds nothing back, so the source takes less processor time, except for a timer that expires
+    /// even if it is not needed.
     loosest: u64,
     tightest: u64,
-    /// Do looser settings than that cost no expiry (LIMIT-LAZY-1)?
+    /// Whether settings looser than `loosest` cost no expiry (LIMIT-LAZY-1).
     lazy: bool,
 }
 
@@ -189,8 +190,8 @@ impl KnobRange {
         })
     }
 
-    /// The loosest setting that `holds`, if all tighter ones do, too. `holds_now` says that today's
-    /// does.
+    /// The loosest setting for which `holds` is true; it must then be true for all tighter
+    /// settings. `holds_now` is the result for today's setting.
     fn search(&self, holds_now: bool, holds: impl Fn(u64) -> bool) -> Threshold {
         let now = self.knob.now();
         let among = |least: u64, tightest: u64| match first(least, tightest, &holds) {
@@ -217,16 +218,16 @@ impl KnobRange {
 /// The result of a search.
 #[derive(Debug, Clone, Copy)]
 enum Threshold {
-    /// Every setting holds.
+    /// Every setting keeps the deadlines.
     Any,
-    /// This setting holds, the next looser one does not.
+    /// This setting keeps the deadlines; the next looser one does not.
     UpTo(u64),
-    /// No setting holds.
+    /// No setting keeps the deadlines.
     None,
 }
 
-/// The first number from `least` to `most` for which `of` is true, if it then is for all that
-/// follow.
+/// The first number from `least` to `most` for which `of` is true. `of` must then be true for all
+/// larger numbers.
 fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     if of(least) {
         return Some(least);
@@ -246,7 +247,8 @@ fn first(least: u64, most: u64, of: impl Fn(u64) -> bool) -> Option<u64> {
     Some(found)
 }
 
-/// No rate bounds the source, and the deadlines that hold do so at any.
+/// The headroom of a source whose rate nothing bounds. The deadlines that hold now hold at any rate
+/// of it.
 fn without_knob(source: usize, holds_now: bool) -> Headroom {
     Headroom {
         factor: (!holds_now).then_some(0.0),
@@ -254,7 +256,7 @@ fn without_knob(source: usize, holds_now: bool) -> Headroom {
     }
 }
 
-/// No rate helps, however slow.
+/// The headroom of a source with which deadlines break at any rate, however slow.
 fn hopeless(source: usize) -> Headroom {
     Headroom {
         source,
@@ -282,8 +284,8 @@ fn exactly(system: &System, source: usize, latency: u64, holds_now: bool) -> Hea
         changed.renew_threads();
         (changed, factor)
     };
-    // A flow's latency may shrink when its limit grows, so the first miss that bisection finds need
-    // not be the first that exists.
+    // A flow's latency may shrink when its limit's rate grows, so the first miss that bisection
+    // finds may not be the first that exists.
     let exact = !has_flow_deadlines(system);
     match range.search(holds_now, |index| keeps_deadlines(&at(index).0)) {
         Threshold::Any => Headroom {
@@ -324,7 +326,8 @@ fn at_least(system: &System, source: usize, slack: &Slack) -> Headroom {
         Threshold::UpTo(index) => index,
         Threshold::Any | Threshold::None => range.loosest,
     };
-    // The source itself nearly always bears what the others bear, unless its own interrupts decide.
+    // The source itself nearly always tolerates the rate that the others tolerate. The exception is
+    // a source whose own interrupts break a deadline first.
     let (found, binding) = if by_itself(of_others) {
         let tighter = of_others.checked_sub(1);
         (by_others, tighter.and_then(breaks))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A lower bound on headroom: how much more one source may ask for without any deadline breaking,
-//! from windows that are found once.
+//! Computes a lower bound on headroom: how much more demand one source may have without any
+//! deadline breaking. The bound uses windows that are computed once.
 //!
-//! A window x with demand(x) <= x shows a bound (docs/analysis.md), and what it leaves, x -
-//! demand(x), may be asked for in addition. So each unit gives points (x, slack), and a source that
-//! asks for at most `slack` more in each window x breaks nothing. The additional demand of a source
-//! lies below a line, so only the points on the lower convex hull matter. Thus a lower bound on the
-//! headroom of a thousand sources costs less than the analysis itself.
+//! A window x with demand(x) <= x proves a bound (docs/analysis.md). The remainder x - demand(x) is
+//! slack, which further demand may use. So each unit gives points (x, slack), and a source whose
+//! demand grows by at most `slack` in each window x breaks nothing. The additional demand of a
+//! source lies below a line, so only the points on the lower convex hull matter. Thus a lower bound
+//! on the headroom of a thousand sources costs less than the analysis itself.
 
 use rayon::prelude::*;
 use weir_model::{Source, System};
@@ -17,7 +17,7 @@ use crate::limiter::{Interrupt, Tasks};
 use crate::rta::{Demand, Problem, Solution, solve};
 use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 
-/// Cycles that are left in a window of a unit.
+/// The slack that a unit has in one window. Both values are in cycles.
 #[derive(Debug, Clone, Copy)]
 struct SlackPoint {
     window: u64,
@@ -25,25 +25,25 @@ struct SlackPoint {
     of: Part,
 }
 
-/// What the units of a system leave.
+/// The slack of all units of a system.
 #[derive(Debug)]
 pub struct Slack<'a> {
     latencies: Latencies,
-    /// The part of each latency that the source's line may take.
+    /// For each source, the part of its latency that the source's own line may cause.
     shares: Vec<u64>,
     units: Units<'a>,
     hull: Vec<SlackPoint>,
-    /// The points of tasks and bottom halves alone: only these wait for the work that is done for
-    /// packets.
+    /// The points of tasks and bottom halves alone, because only these wait for work that is done
+    /// for packets.
     hull_of_tasks: Vec<SlackPoint>,
 }
 
-/// Factors on the latencies of timers, tried in turn. A larger one leaves more room for the rates,
-/// unless it alone breaks a deadline.
+/// Factors on the latencies of timers, which are tried in turn. A larger factor leaves more room
+/// for the rates, unless it alone breaks a deadline.
 const LATER: [f64; 4] = [2.0, 1.5, 1.1, 1.0];
 
 impl<'a> Slack<'a> {
-    /// The slack of `system`, which keeps its deadlines by `analysis`.
+    /// The slack of `system`. Its deadlines must hold by `analysis`.
     #[must_use]
     pub fn of(system: &'a System, analysis: &Analysis) -> Self {
         let mut found = None;
@@ -74,8 +74,8 @@ impl<'a> Slack<'a> {
             }
         }
         let (latencies, shares, units, points) = found.unwrap_or_else(|| {
-            // No factor gave points, not even 1. The latencies of `analysis` hold in any case, but
-            // with them nothing is known to be left.
+            // No factor gave points, not even 1. The latencies of `analysis` still hold, but
+            // nothing is known to be left with them.
             let latencies = analysis.latencies.clone();
             let units = Units::new(system, &latencies);
             let none = units.units.iter().map(|unit| SlackPoint {
@@ -97,21 +97,21 @@ impl<'a> Slack<'a> {
         }
     }
 
-    /// How late the timer of a source may become.
+    /// The most cycles by which the timer of a source may be late.
     #[must_use]
     pub fn latency(&self, source: usize) -> u64 {
         self.latencies.source.get(source).copied().unwrap_or(0)
     }
 
-    /// A unit of another source, or a task, that may break if the source is as `changed`; none: all
-    /// hold.
+    /// A unit of another source, or a task, that may miss its deadline if the source is as
+    /// `changed`; `None` if all deadlines hold.
     #[must_use]
     pub fn breaks(&self, source: usize, changed: &Source) -> Option<Part> {
         let latency = self.latencies.source.get(source).copied()?;
         let now = self.units.seen(source)?;
         let (plain, then) = self.units.tasks_if(source, changed, latency);
         let per_packet = self.units.per_packet_if(source, changed, &plain, latency);
-        // A demand without bound is above every point.
+        // A demand without a bound is above every point.
         let for_packets = per_packet.map_or((f64::INFINITY, 0.0), |demands| {
             let (now, then): (Vec<_>, Vec<_>) = demands.into_iter().unzip();
             more(below(now.iter()), above(then.iter()))
@@ -130,15 +130,15 @@ impl<'a> Slack<'a> {
             })
     }
 
-    /// Do the source's own interrupts keep their deadlines if it is as `changed`? Their jobs change
-    /// with its rate, so they are analysed anew.
+    /// Whether the source's own interrupts keep their deadlines if it is as `changed`. Their jobs
+    /// change with its rate, so they are analysed again.
     #[must_use]
     pub fn bears_itself(&self, source: usize, changed: &Source) -> bool {
         let Some(&latency) = self.latencies.source.get(source) else {
             return false;
         };
         let (plain, seen) = self.units.tasks_if(source, changed, latency);
-        // A latency above an interval makes no difference (J in CONTRACTS.md), so it needs no
+        // A latency above an interval makes no difference (J in core/CONTRACTS.md), so it needs no
         // check.
         let may_be_late = latency < changed.limit.interval.cycles().saturating_sub(1);
         let share = self.shares.get(source).copied();
@@ -173,15 +173,15 @@ impl<'a> Slack<'a> {
 }
 
 impl SlackPoint {
-    /// Does a demand below the line ask for more than is left?
+    /// Whether a demand below the line may need more than the slack.
     fn is_cut_by(&self, line: CurveLine) -> bool {
         let more = line.0 + line.1 * self.window as f64;
-        // Rounded against the source by far more than f64 errs.
+        // The result is rounded against the source by far more than the rounding error of f64.
         more * (1.0 + 1e-9) + 1.0 > self.slack as f64
     }
 }
 
-/// A line above or below a curve: its value in a window of length zero, and its slope per cycle.
+/// A line above or below a curve: its value for a window of length zero, and its slope per cycle.
 type CurveLine = (f64, f64);
 
 fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> CurveLine) -> CurveLine {
@@ -191,12 +191,12 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Demand>, line: fn(&Curve) -> CurveL
     })
 }
 
-/// A line that lies nowhere above the demands.
+/// A line that is nowhere above the sum of the demands.
 fn below<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, |curve| (curve.intercept(), curve.rate()))
 }
 
-/// A line that lies nowhere below them.
+/// A line that is nowhere below the sum of the demands.
 fn above<'a>(demands: impl Iterator<Item = &'a Demand>) -> CurveLine {
     sum(demands, Curve::upper_line)
 }
@@ -205,7 +205,8 @@ fn more(now: CurveLine, then: CurveLine) -> CurveLine {
     (then.0 - now.0, then.1 - now.1)
 }
 
-/// Lines above the difference between the demands `then` and `now`, in each view of the source.
+/// Lines above the difference between the demands `then` and `now`, one for each view of the
+/// source.
 fn lines(now: &Tasks, then: &Tasks) -> Vec<CurveLine> {
     fn demands(of: &Option<Interrupt>) -> impl Iterator<Item = &Demand> {
         of.iter()
@@ -218,8 +219,9 @@ fn lines(now: &Tasks, then: &Tasks) -> Vec<CurveLine> {
     ]
 }
 
-/// The part of each latency that the source's line may take: what it takes now, and half of what
-/// the latency grows; nothing where the limiter is not counted on.
+/// For each source, the part of the latency that its own line may cause: what the line takes now,
+/// and half of the growth of the latency. It is 0 if the analysis does not rely on the limiter
+/// never holding a request back.
 fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64> {
     let sources = analysis.latencies.source.iter().zip(&latencies.source);
     sources
@@ -236,8 +238,8 @@ fn shares(units: &Units, analysis: &Analysis, latencies: &Latencies) -> Vec<u64>
         .collect()
 }
 
-/// The points of a unit. None: it breaks its deadline, or its timer comes later than `latencies`
-/// allows.
+/// The points of a unit. `None` if the unit breaks its deadline, or if its timer comes later than
+/// `latencies` allows.
 fn points(
     system: &System,
     units: &Units,
@@ -274,7 +276,7 @@ fn points(
     let own = unit.own.as_ref()?;
     let is_late = most_start_delay.is_some_and(|most| {
         solution.start_delay > most
-            // A latency above an interval makes no difference (J in CONTRACTS.md).
+            // A latency above an interval makes no difference (J in core/CONTRACTS.md).
             && !matches!(unit.part, Part::Expiry(source) if !units.is_counted_on(source)
                 && system.sources.get(source).is_some_and(|of| most >= of.limit.interval.cycles().saturating_sub(1)))
     });
@@ -328,7 +330,7 @@ fn points(
                 of: unit.part,
             }
         } else {
-            // Two fixed points depend on each other here, so nothing is claimed to be left.
+            // Two fixed points depend on each other here, so the slack is set to zero.
             SlackPoint {
                 window: job.finish,
                 slack: 0,
@@ -339,8 +341,8 @@ fn points(
     Some(points)
 }
 
-/// A window in which the unit's busy window ends and which leaves the most slack that is found: its
-/// deadline, if that is such a window.
+/// The window with the most slack that is found, among windows in which the unit's busy window
+/// ends. It ends at the deadline if that is such a window.
 fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoint {
     let slack = |window: u64| {
         let asked = problem
@@ -349,7 +351,7 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoi
             .saturating_add(problem.urgent(window));
         window.checked_sub(asked)
     };
-    // The longest window that contains no job after the last one of `solution`.
+    // This is the longest window that contains no job after the last one of `solution`.
     let most = solution
         .jobs
         .last()
@@ -374,7 +376,8 @@ fn window_point(problem: &Problem, unit: &Unit, solution: &Solution) -> SlackPoi
     }
 }
 
-/// The points on the lower hull: a line lies below all points iff it lies below these.
+/// The points on the lower convex hull. A line lies below all points if and only if it lies below
+/// these.
 fn lower_hull(mut points: Vec<SlackPoint>) -> Vec<SlackPoint> {
     points.sort_by_key(|point| (point.window, point.slack));
     let mut hull: Vec<SlackPoint> = Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system as units that compete for the processor: interrupts, tasks and bottom halves, each with
-//! its rank.
+//! Describes a system as units that compete for the processor: interrupts, tasks and bottom halves,
+//! each with its rank.
 mod interference;
 
 use weir_model::{Cpu, EventCosts, Expiry, Flow, Source, System, TaskModel, TickBudget};
@@ -15,7 +15,7 @@ use crate::shared_timer::TimerDemands;
 pub use crate::shared_timer::longest_timer;
 pub use interference::Interference;
 
-/// The kind of a unit. The numbers are indices into the system's lists.
+/// The kind of a unit, with the index of its source, timer, receiver or flow in the system's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The interrupt of a source's line.
@@ -24,22 +24,22 @@ pub enum Part {
     Expiry(usize),
     /// The interrupt of a shared timer.
     Timer(usize),
-    /// A receiver's own work, if time releases it.
+    /// A receiver's own work, if a timer or a period releases it.
     Task(usize),
     /// The bottom half of a flow.
     BottomHalf(usize),
-    /// What the receiver of a flow does for each of its packets, if these release it.
+    /// The work of a flow's receiver for each packet, if packets release the receiver.
     Delivered(usize),
 }
 
 impl Part {
-    /// Is it an interrupt, and not work at a task's urgency?
+    /// Whether the part runs as an interrupt, as opposed to work at a task's urgency.
     #[must_use]
     pub const fn is_interrupt(self) -> bool {
         matches!(self, Self::Request(_) | Self::Expiry(_) | Self::Timer(_))
     }
 
-    /// The receiver whose own work it is; none if it is not a receiver's.
+    /// The index of the receiver whose own work this part is; `None` for any other work.
     pub(crate) fn worker(self, system: &System) -> Option<usize> {
         match self {
             Self::Task(receiver) => Some(receiver),
@@ -49,39 +49,42 @@ impl Part {
     }
 }
 
-/// A competitor for the processor.
+/// A unit that competes for the processor.
 #[derive(Debug, Clone)]
 pub struct Unit {
-    /// What it is.
+    /// The kind of the unit.
     pub part: Part,
-    /// Its rank and threshold.
+    /// The unit's rank and preemption threshold.
     pub place: PreemptionRank,
-    /// Its jobs; none: no bound on how often they come.
+    /// The demand of the unit's jobs; `None` if nothing bounds how often they come.
     pub own: Option<Demand>,
-    /// Cycles for which one run of it can keep others waiting, if it cannot be interrupted: with
-    /// all that are due in it, where sources share the alarm of a timer.
+    /// The most cycles for which one run of the unit can keep others waiting, if nothing preempts
+    /// it. Where sources share the alarm of a timer, this includes all expiries that are due in the
+    /// run.
     pub longest: u64,
-    /// Cycles from its release to its deadline.
+    /// The cycles from the unit's release to its deadline; `None` if it has no deadline.
     pub deadline: Option<u64>,
 }
 
-/// How late interrupts begin: L of the contracts without the cost of the interrupt itself.
+/// How late interrupts begin, in cycles: L of core/CONTRACTS.md without the cost of the interrupt
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latencies {
-    /// For each source, the latency of its own timer's interrupt, or of the shared timer's that
-    /// clears it. If the source is counted on to stay below its limit, that of its line is added.
+    /// For each source, the latency of the timer's interrupt that clears it, whether the timer is
+    /// its own or shared. If the analysis relies on the source staying below its limit, the latency
+    /// of the source's own line is added.
     pub source: Vec<u64>,
 }
 
-/// A source's demands, as others see them in their busy windows.
+/// The demands of one source as other units see them in their busy windows.
 #[derive(Debug)]
 pub(crate) struct TaskViews {
-    /// For tasks, which every timer delays.
+    /// The demands that tasks see. Every timer delays tasks.
     pub by_tasks: Tasks,
-    /// For interrupts that the source's timer delays. As for every interrupt, they contain the
-    /// instruction that runs between two interrupts.
+    /// The demands that an interrupt sees if the source's timer delays it. As for every interrupt,
+    /// they include the one instruction that runs between two interrupts.
     pub below_timer: Tasks,
-    /// For other interrupts.
+    /// The demands that all other interrupts see.
     pub above_timer: Tasks,
 }
 
@@ -96,32 +99,34 @@ impl TaskViews {
         }
     }
 
-    /// All views.
+    /// All three views.
     pub fn views(&self) -> [&Tasks; 3] {
         [&self.by_tasks, &self.below_timer, &self.above_timer]
     }
 }
 
-/// A system's units, with their demands.
+/// The units of a system, with their demands.
 #[derive(Debug)]
 pub struct Units<'a> {
     system: &'a System,
-    /// How late each source's timer is served.
+    /// The most cycles by which the timer of each source is served late.
     latencies: Vec<u64>,
-    /// The units, in the order of the system's lists: sources (request, expiry), timers, receivers,
-    /// flows.
+    /// The units, in the order of the system's lists: sources (request, then expiry), timers,
+    /// receivers, flows.
     pub units: Vec<Unit>,
-    /// The demands of the sources by themselves, whose curves hold in any window.
+    /// The demands of each source alone; their curves hold in any window.
     plain: Vec<Tasks>,
-    /// The demands of the sources as others see them.
+    /// The demands of each source as other units see them.
     seen: Vec<TaskViews>,
-    /// The shared timers' interrupts.
+    /// The demands of each shared timer's interrupt.
     timers: Vec<TimerDemands>,
-    /// The switches at the ends of time slices, where tasks take turns.
+    /// The context switches at the ends of time slices, for each rank at which tasks share the
+    /// processor in turns.
     switches: Vec<(PreemptionRank, Demand)>,
 }
 
-/// The least cycles between two packets of `flow`; none: whatever its source brings.
+/// The least number of cycles between two packets of `flow`; `None` if the flow states no rate, so
+/// that only its source bounds it.
 #[must_use]
 pub fn flow_interarrival(flow: &Flow, clock_hz: u64) -> Option<u64> {
     flow.rate.map(|rate| rate.least_cycles(clock_hz))
@@ -147,7 +152,7 @@ fn padded(source: &Source, cpu: &Cpu) -> Source {
     let pad = |cost: u64| pad_if(cost > 0, cost);
     let mut padded = source.clone();
     padded.limit.costs = EventCosts {
-        // A run that serves happens even if it costs nothing.
+        // A run that serves a request takes place even if its stated cost is zero.
         request_served: pad_if(true, costs.request_served),
         request_refused: pad(costs.request_refused),
         expiry_served: pad_if(
@@ -169,7 +174,8 @@ fn level_of_timer(system: &System, source: &Source) -> Option<PreemptionRank> {
     }
 }
 
-/// The unit of a flow's bottom half: at the urgency of its receiver (zhang2006 §3, lee2010 §4).
+/// The rank of a flow's bottom half: it runs at the urgency of its receiver (zhang2006 §3, lee2010
+/// §4).
 fn place_of_receiver(system: &System, receiver: usize) -> PreemptionRank {
     let urgency = system
         .receivers
@@ -178,15 +184,15 @@ fn place_of_receiver(system: &System, receiver: usize) -> PreemptionRank {
     PreemptionRank::of_task(&system.cpu, urgency)
 }
 
-/// The work for each packet of a flow at its receiver's urgency.
+/// The work that runs for each packet of a flow at its receiver's urgency.
 struct PerPacket {
     part: Part,
-    /// The bottom half, with the switch to it and back.
+    /// The cost of the work in cycles, with the switch to it and back.
     cost: u64,
     deadline: Option<u64>,
 }
 
-/// The bottom half, and what the receiver does itself if packets release it.
+/// The bottom half of a flow and, if packets release the receiver, the receiver's own work.
 fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item = PerPacket> {
     let switch = system.cpu.context_switch.cycles;
     let of = move |part, cycles: u64, deadline| PerPacket {
@@ -209,9 +215,9 @@ fn per_packet(system: &System, index: usize, flow: &Flow) -> impl Iterator<Item 
         }))
 }
 
-/// The switches at the ends of time slices, for each urgency that more than one unit has. There
-/// they are a slice apart, since turns at one urgency do not overlap: a unit that more urgent work
-/// preempts keeps its turn.
+/// The context switches at the ends of time slices, for each urgency that more than one unit has.
+/// Turns at one urgency do not overlap, so these switches are a slice apart. A unit that more
+/// urgent work preempts keeps its turn.
 fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(PreemptionRank, Demand)> {
     let cost = cpu.context_switch.cycles;
     let takes_turns = cpu.tasks == TaskModel::Preemptive && cost > 0;
@@ -237,8 +243,8 @@ fn switches(cpu: &Cpu, units: &[Unit]) -> Vec<(PreemptionRank, Demand)> {
         .collect()
 }
 
-/// Makes the runs of expiries at one rank as long as that of the one interrupt in which they all
-/// are due: sources share an alarm there (LIMIT-SHARED-1).
+/// Sets the longest run of the expiries at one rank to that of the single interrupt in which they
+/// all can be due, because their sources share an alarm (LIMIT-SHARED-1).
 fn share_alarms(units: &mut [Unit]) {
     let is_expiry = |unit: &&Unit| matches!(unit.part, Part::Expiry(_));
     let alone: Vec<(Rank, u64)> = units
@@ -255,7 +261,7 @@ fn share_alarms(units: &mut [Unit]) {
 }
 
 impl<'a> Units<'a> {
-    /// The units of `system` if timers are served as late as `latencies` says.
+    /// Lists the units of `system` for timers that are served as late as `latencies` says.
     #[must_use]
     pub fn new(system: &'a System, latencies: &Latencies) -> Self {
         let clock = system.cpu.clock_hz;
@@ -284,7 +290,7 @@ impl<'a> Units<'a> {
         units
     }
 
-    /// The interrupts of a source whose tasks are `tasks`.
+    /// The request and expiry units of the source `index`, whose demands are `tasks`.
     pub(crate) fn interrupts(&self, index: usize, tasks: &Tasks) -> impl Iterator<Item = Unit> {
         let system = self.system;
         let source = system.sources.get(index);
@@ -314,8 +320,7 @@ impl<'a> Units<'a> {
                     place: level_of_timer(system, source)?,
                     own: Some(expiry.own.clone()),
                     longest: expiry.longest,
-                    // A request that had to wait for the limiter is served inside the timer's
-                    // interrupt.
+                    // The timer's interrupt serves a request that had to wait for the limiter.
                     deadline: source
                         .deadline
                         .filter(|_| limiter::serves_in_expiry(&source.limit)),
@@ -338,8 +343,8 @@ impl<'a> Units<'a> {
             units.push(Unit {
                 part: Part::Timer(index),
                 place: PreemptionRank::of_interrupt(&system.cpu, &timer.level),
-                // Others count the handlers that run inside it as the lines'; its own response does
-                // not.
+                // Other units count the handlers that run inside this interrupt as runs of the
+                // sources' lines. The interrupt's own response time has to include them.
                 own: Some(Demand {
                     cost: longest,
                     curve: demands.by_tasks.curve.clone(),
@@ -387,16 +392,17 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The most packets of a flow that ask for their bottom halves in any window: those that are
-    /// taken, and at most what the receiver's budget lets through.
+    /// The most packets of a flow that release a bottom half in any window: the packets that the
+    /// interrupt takes, up to what the receiver's budget allows.
     #[must_use]
     pub fn packets(&self, flow: usize) -> Option<Curve> {
         let flow = self.system.flows.get(flow)?;
         Some(self.within_budget(flow, self.taken(flow)?))
     }
 
-    /// The most packets for the receiver of `flow` that are taken between two ticks, at which its
-    /// budget begins anew. The second may be late. None: there is no budget, or no bound.
+    /// The most packets for the receiver of `flow` that are taken between two ticks. The receiver's
+    /// budget is refilled at each tick, and the second tick may be late. `None` if there is no
+    /// budget or no bound.
     #[must_use]
     pub fn packets_between_ticks(&self, flow: &Flow) -> Option<u64> {
         let budget = self.system.tick_budget(flow)?;
@@ -410,8 +416,8 @@ impl<'a> Units<'a> {
         })
     }
 
-    /// The most packets of a flow whose top halves run in any window: what its source serves and,
-    /// if no packet has to wait for the limit, at most what the flow itself brings.
+    /// The most packets of a flow whose top halves run in any window: as many as the source serves.
+    /// If no packet has to wait for the limit, the flow's own rate is a second bound.
     fn taken(&self, flow: &Flow) -> Option<Curve> {
         let source = self.system.sources.get(flow.source)?;
         let tasks = self.plain.get(flow.source)?;
@@ -419,8 +425,9 @@ impl<'a> Units<'a> {
         self.taken_if(flow, source, tasks, latency)
     }
 
-    /// What the budget of a flow's receiver lets through of `taken`. A tick comes less than a tick
-    /// late. So one budget may be left when a window begins, and two ticks follow at once.
+    /// The part of `taken` that the budget of the flow's receiver lets through. A tick comes less
+    /// than one tick late, so a window may begin with a full budget and see two ticks right after
+    /// that.
     fn within_budget(&self, flow: &Flow, taken: Curve) -> Curve {
         match self.system.tick_budget(flow) {
             Some(TickBudget { frames, tick }) => taken.and(Staircase {
@@ -433,14 +440,14 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Like [`Self::taken`], for the source `source` with these tasks and a timer that is
-    /// `latency` cycles late.
+    /// Like [`Self::taken`], but for a changed `source` with the demands `tasks` and a timer that
+    /// is `latency` cycles late.
     fn taken_if(&self, flow: &Flow, source: &Source, tasks: &Tasks, latency: u64) -> Option<Curve> {
         let clock = self.system.cpu.clock_hz;
         let per_interrupt = source.max_work.unwrap_or(1);
         let all = tasks.serves.as_ref()?.times(per_interrupt);
         if let Some(kept) = limiter::kept_until_a_tick(source) {
-            // Those that wait when the window begins, and those that come in it.
+            // These are the packets that wait when the window begins, and those that come in it.
             let apart =
                 flow_interarrival(flow, clock).max(limiter::line_interarrival(source, clock));
             return Some(match apart {
@@ -460,8 +467,9 @@ impl<'a> Units<'a> {
         })
     }
 
-    /// The work at receivers' urgencies for the packets of a source: now, and if it were as
-    /// `changed`, with these tasks and a timer that is `latency` cycles late. None: without bound.
+    /// The work at receivers' urgencies for the packets of a source: first as the system is, then
+    /// with the source changed to `changed`, with the demands `tasks` and a timer that is `latency`
+    /// cycles late. `None` if there is no bound.
     pub(crate) fn per_packet_if(
         &self,
         source: usize,
@@ -482,9 +490,10 @@ impl<'a> Units<'a> {
             .collect()
     }
 
-    /// The longest time for which a packet can wait in the device for its interrupt to ask:
-    /// moderation, and the delay of a limiter in hardware. None: no bound, because packets can come
-    /// faster than the limit lets them through and the size of the device's ring is not stated.
+    /// The most cycles for which a packet can wait in the device until the device interrupts: the
+    /// delay of moderation plus that of a limiter in hardware. `None` if there is no bound, because
+    /// packets can come faster than the limit lets them through and the file does not state the
+    /// size of the device's ring.
     #[must_use]
     pub fn longest_wait(&self, source: usize) -> Option<u64> {
         let of = self.system.sources.get(source)?;
@@ -492,9 +501,10 @@ impl<'a> Units<'a> {
         longest_wait(of, self.system.cpu.clock_hz, latency)
     }
 
-    /// Is the limiter of a source counted on never to hold a request back, because requests are too
-    /// far apart? Then its latency contains how late the source's own interrupt begins: the limiter
-    /// tells two requests apart by the begins of their interrupts.
+    /// Whether the analysis relies on the limiter of a source never holding a request back, because
+    /// requests are too far apart. The source's latency then includes how late its own interrupt
+    /// begins, because the limiter distinguishes two requests by the start times of their
+    /// interrupts.
     #[must_use]
     pub fn is_counted_on(&self, source: usize) -> bool {
         let of = self.system.sources.get(source);
@@ -503,31 +513,33 @@ impl<'a> Units<'a> {
             .is_some_and(|(of, &latency)| self.counts_on(of, latency))
     }
 
-    /// Like [`Self::is_counted_on`], if the source were as `changed` and its latency `latency`.
+    /// Like [`Self::is_counted_on`], but for the source as in `changed`, with the latency `latency`
+    /// in cycles.
     pub(crate) fn counts_on(&self, changed: &Source, latency: u64) -> bool {
         limiter::longest_borne(changed, self.system.cpu.clock_hz)
             .is_some_and(|longest| latency <= longest)
     }
 
-    /// The demand of a shared timer's interrupt that delays tasks, without the handlers that run
-    /// inside it, which count as the lines'.
+    /// The demand of a shared timer's interrupt as tasks see it. The handlers that run inside it
+    /// are not included, because they count as runs of the sources' lines.
     #[must_use]
     pub fn timer(&self, timer: usize) -> Option<&Demand> {
         self.timers.get(timer).map(|demands| &demands.by_tasks)
     }
 
-    /// The switches at the ends of time slices, once for each urgency at which tasks take turns.
+    /// The context switches at the ends of time slices: one demand for each urgency at which tasks
+    /// take turns.
     pub fn switches(&self) -> impl Iterator<Item = &Demand> {
         self.switches.iter().map(|(_, switch)| switch)
     }
 
-    /// The demands of a source, as others see them.
+    /// The demands of a source as other units see them; `None` if there is no such source.
     pub(crate) fn seen(&self, source: usize) -> Option<&TaskViews> {
         self.seen.get(source)
     }
 
-    /// The demands of a source, by themselves and as others see them, if it were as `changed` and
-    /// its timer `latency` cycles late.
+    /// The demands of a source, alone and as other units see them, for the source as in `changed`
+    /// and a timer that is `latency` cycles late.
     pub(crate) fn tasks_if(
         &self,
         source: usize,
@@ -543,7 +555,8 @@ impl<'a> Units<'a> {
         )
     }
 
-    /// The demands of a source by themselves, whose curves hold in any window.
+    /// The demands of a source alone, whose curves hold in any window; `None` if there is no such
+    /// source.
     #[must_use]
     pub fn tasks(&self, source: usize) -> Option<&Tasks> {
         self.plain.get(source)

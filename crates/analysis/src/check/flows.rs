@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows: from a packet's arrival to the end of its bottom half, and how many packets may wait
-//! (docs/analysis.md, "Flows").
+//! Computes the results for flows: the time from a packet's arrival to the end of its bottom half,
+//! and how many packets may wait (docs/analysis.md, "Flows").
 use serde::Serialize;
 use weir_model::{Policy, Source, System};
 
@@ -10,61 +10,66 @@ use crate::analysis::{Analysis, BoundFailure};
 use crate::limiter::interrupts_for;
 use crate::units::{Part, Units};
 
-/// The way of a flow's packets through the stages, at worst.
+/// The worst-case delays of a flow's packets in each stage, and the queues they need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowRow {
-    /// Its name.
+    /// The flow's name.
     pub name: String,
-    /// Its source.
+    /// The name of the flow's source.
     pub source: String,
-    /// Its receiver.
+    /// The name of the flow's receiver.
     pub receiver: String,
-    /// The longest wait in the device for more packets, before all interrupts that the packet waits
-    /// for. None: the number of these interrupts is not known.
+    /// The longest wait in the device for more packets, over all interrupts that the packet waits
+    /// for. `None` if the number of these interrupts is not known.
     pub moderation_cycles: Option<u64>,
-    /// The longest wait for the limit, and for its timer to be served, before all these interrupts.
-    /// If the source cannot come faster than its limit, only the delay of a limiter in hardware.
-    /// None: as above.
+    /// The longest wait for the limit and for its timer to be served, over all these interrupts. If
+    /// the source cannot come faster than its limit, this is only the delay of a limiter in
+    /// hardware. `None` if the number of these interrupts is not known.
     pub limit_cycles: Option<u64>,
-    /// The longest time that these interrupts then take until they end; none without bound.
+    /// The longest time from the end of these waits to the end of the interrupts; `None` if there
+    /// is no bound.
     pub interrupt_cycles: Option<u64>,
-    /// The longest time from there to the end of the bottom half, 0 if the flow has none; none
-    /// without bound.
+    /// The longest time from the end of the interrupt to the end of the bottom half, 0 if the flow
+    /// has no bottom half; `None` if there is no bound.
     pub bottom_half_cycles: Option<u64>,
-    /// The deadline: from the arrival to the end of the bottom half.
+    /// The deadline, from the packet's arrival to the end of its bottom half; `None` if the flow
+    /// has none.
     pub deadline_cycles: Option<u64>,
-    /// The sum, held against the deadline.
+    /// The sum of the stages, which is compared with the deadline.
     #[serde(flatten)]
     pub bound: Bound,
-    /// Packets that may wait for the bottom half at once; none without bound. On FreeRTOS it is
-    /// those that may be in the receiver's buffers, of all its flows, until it has taken them.
+    /// The most packets that may wait for the bottom half at once; `None` if there is no bound. On
+    /// FreeRTOS this counts the packets of all flows of the receiver that may be in its buffers
+    /// before it has taken them.
     pub queue_needed: Option<u64>,
-    /// The room for them; none if the file does not say.
+    /// The length of the queue, in packets; `None` if the file does not state it.
     pub queue: Option<u64>,
-    /// The receiver's packets that may come between two ticks, the second being late; none without
-    /// bound or budget.
+    /// The most packets of the receiver that may come between two ticks, of which the second is
+    /// late. `None` if there is no bound or no budget.
     pub budget_needed: Option<u64>,
-    /// The packets that the receiver gets in each tick of FreeRTOS; none: as many as come.
+    /// The most packets that the receiver gets in each tick of FreeRTOS; `None` if it has no
+    /// budget.
     pub budget: Option<u64>,
 }
 
 impl FlowRow {
-    /// Can the queue be too short? None: the file does not state its length.
+    /// Whether the queue can be too short. `None` if the file does not state its length.
     #[must_use]
     pub fn overflows(&self) -> Option<bool> {
         let room = self.queue?;
         Some(self.queue_needed.is_none_or(|needed| needed > room))
     }
 
-    /// Can the receiver's budget be used up when a packet comes? None: there is no budget.
+    /// Whether the receiver's budget can be used up when a packet comes. `None` if there is no
+    /// budget.
     #[must_use]
     pub fn overdraws(&self) -> Option<bool> {
         let budget = self.budget?;
         Some(self.budget_needed.is_none_or(|needed| needed > budget))
     }
 
-    /// Has the flow a deadline that a packet may miss, because it is late, finds the queue full or
-    /// the budget used up?
+    /// Whether the flow has a deadline that a packet may miss, because the packet is late, the
+    /// queue is full or the budget is used up.
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some()
@@ -74,7 +79,7 @@ impl FlowRow {
     }
 }
 
-/// A response time, or why there is none.
+/// A response time in cycles, or the reason why it has no bound.
 type Response<'a> = Result<u64, &'a BoundFailure>;
 
 pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<FlowRow> {
@@ -163,23 +168,23 @@ pub(crate) fn flows(system: &System, units: &Units, analysis: &Analysis) -> Vec<
         .collect()
 }
 
-/// The longest waits of a packet until it is taken.
+/// The longest waits of a packet until an interrupt takes it.
 #[derive(Clone, Copy)]
 struct Waits {
-    /// Cycles for which the device waits for more packets.
+    /// The cycles for which the device waits for more packets.
     moderation: u64,
-    /// The number of interrupts from then on, up to the one that takes the packet. Each may have to
-    /// wait for the limit.
+    /// The number of interrupts after that wait, up to the one that takes the packet. Each may have
+    /// to wait for the limit.
     interrupts: u64,
-    /// Does the device ask for these interrupts only after one has ended that may run when the
-    /// packet comes?
+    /// Whether an interrupt may be running when the packet comes, and must end before the device
+    /// raises these interrupts.
     after_another: bool,
 }
 
-/// The waits of a packet; none: the file does not say how many packets wait before it.
+/// The waits of a packet; `None` if the file does not say how many packets wait before it.
 fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     if source.moderation.is_none() && never_held {
-        // Each packet asks for an interrupt of its own.
+        // Each packet raises its own interrupt.
         return Some(Waits {
             moderation: 0,
             interrupts: 1,
@@ -195,12 +200,12 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
             after_another: false,
         },
         Some(moderation) => {
-            // The device waits for no more once the count of moderation is reached.
+            // The device stops waiting once the count of moderation is reached.
             let too_few = moderation
                 .count
                 .map_or(queue, |count| queue.min(count.saturating_sub(1)));
             let windows = interrupts_for(source, too_few);
-            // On FreeRTOS an interrupt begins each, and takes nothing.
+            // On FreeRTOS an interrupt begins each of these windows and takes no packet.
             let beginning = moderation.tick.map_or(0, |_| windows);
             Waits {
                 moderation: moderation.longest().saturating_mul(windows),
@@ -211,9 +216,9 @@ fn waits(source: &Source, never_held: bool) -> Option<Waits> {
     })
 }
 
-/// The wait for the limit, and what follows it, of a request that is held back. The limiter lets it
-/// through at the interval's end; the line's interrupt or the timer's serves it, whichever is later
-/// at worst.
+/// The wait for the limit, and the following response, of a request that is held back. The limiter
+/// lets the request through at the interval's end. The line's interrupt or the timer's serves it;
+/// the later of the two is taken.
 fn held<'a>(
     interval: u64,
     latency: u64,

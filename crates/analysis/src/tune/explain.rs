@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reason why no limits suffice: a set of demands that cannot be kept together, although the
-//! rest can if any one of them is dropped.
+//! Explains why no limits suffice: finds a set of demands that cannot all be kept, but of which all
+//! others can be kept once any one is dropped.
 //!
 //! This is the deletion filter of Chinneck and Dravnieks ("Locating minimal infeasible constraint
-//! sets in linear programs", ORSA Journal on Computing 3, 1991): drop one demand after the other,
-//! and leave it out for good if the rest is still infeasible.
+//! sets in linear programs", ORSA Journal on Computing 3, 1991). It drops one demand after the
+//! other, and leaves a demand out for good if the rest is still infeasible.
 
 use weir_model::{Place, Policy, Rate, Source, System};
 
@@ -22,61 +22,63 @@ pub enum Demand {
     /// The deadline of the packets of the flow with this index in [`System::flows`].
     FlowDeadline(usize),
     /// The rate at which the source with this index in [`System::sources`] is to be served: the
-    /// expected one or, if it states none, a hundredth of the tolerated one.
+    /// expected rate or, if the source states none, a hundredth of the tolerated rate.
     Rate(usize),
 }
 
-/// Demands that cannot be kept together, and why not.
+/// Demands that cannot be kept together, and the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// Demands that fail together; without any one of them, the others could be kept. Deadlines
-    /// come first, otherwise they are in the file's order. Empty: the demands are not the reason.
+    /// come first; otherwise the order is that of the file. Empty if the demands are not the
+    /// reason.
     pub demands: Vec<Demand>,
-    /// Could they be kept if limiters cost nothing and could let through any rate? Then only the
-    /// timers do not suffice.
+    /// Whether the demands could be kept if limiters cost nothing and could have any rate. If so,
+    /// only the timers are insufficient.
     pub for_want_of_timers: bool,
-    /// Changes of which each alone is enough: with it there are limits that keep every deadline.
+    /// Changes that are each sufficient alone: with any one of them, limits exist that keep every
+    /// deadline.
     pub remedies: Vec<Remedy>,
 }
 
-/// A change of the system or of the options that is enough.
+/// A change of the system or of the options with which feasible limits exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Remedy {
-    /// Without the rate of the shared timer that the user asks for.
+    /// Drop the rate that the user requires of the shared timer.
     AnyTimerRate,
-    /// A longest delay of so many cycles.
+    /// Raise the longest delay to this number of cycles.
     LongestDelay(u64),
-    /// A deadline of so many cycles.
+    /// Set the deadline of this demand to this number of cycles.
     Deadline(Demand, u64),
-    /// An expected rate of so many hertz of the source with this index.
+    /// Set the expected rate of the source with this index to this number of hertz.
     Expected(usize, f64),
-    /// A rate of so many hertz of the flow with this index.
+    /// Set the rate of the flow with this index to this number of hertz.
     FlowRate(usize, f64),
-    /// A handler of so many cycles of the source with this index.
+    /// Shorten the handler of the source with this index to this number of cycles.
     Handler(usize, u64),
-    /// A WCET of so many cycles of the receiver with this index.
+    /// Shorten the WCET of the receiver with this index to this number of cycles.
     Wcet(usize, u64),
-    /// The priority of the source with this index for all that are tuned: one timer can then limit
-    /// them.
+    /// Give all tuned sources the priority of the source with this index, so that one timer can
+    /// limit all of them.
     PriorityOf(usize),
-    /// The flavour whose limits may all have channels of their own
+    /// Use the flavour of the port in which every limit can have its own channel
     /// ([`OTHER_FLAVOUR`](crate::OTHER_FLAVOUR)).
     OtherFlavour,
-    /// The limit of the source with this index in hardware.
+    /// Move the limit of the source with this index to hardware.
     InHardware(usize),
-    /// Another timer channel for the limit of the source with the first index: that with the second
-    /// index in [`Platform::channels`](crate::Platform::channels).
+    /// Move the limit of the source with the first index to the timer channel with the second index
+    /// in [`Platform::channels`](crate::Platform::channels).
     OtherTimer(usize, usize),
-    /// So much over-admission: 0.1 is 10 %.
+    /// Raise the over-admission to this share: 0.1 is 10 %.
     OverAdmission(f64),
 }
 
-/// Are there limits for the file with this change? It is asked of changes that the reader of the
-/// file may refuse.
+/// Tells whether the file has feasible limits with this change. It is called for changes that the
+/// reader of the file may refuse.
 pub type Trial<'a> = &'a dyn Fn(Remedy) -> bool;
 
-/// The demands of an infeasible task that fail together. `keep` is the argument with which the task
-/// was made ([`TuningTask::new`]).
+/// Finds demands of an infeasible task that fail together. `keep` is the argument with which the
+/// task was made ([`TuningTask::new`]).
 #[must_use]
 pub fn explain(task: &TuningTask, keep: &[usize], is_enough: Trial) -> Conflict {
     let system = task.system;
@@ -94,8 +96,8 @@ pub fn explain(task: &TuningTask, keep: &[usize], is_enough: Trial) -> Conflict 
             remedies: remedies(task, &[], keep, is_enough),
         };
     }
-    // Demands that are tried first are the likeliest to be dropped, so the rarest causes come
-    // first.
+    // A demand that is tried early is the likeliest to be dropped. The rarest causes therefore come
+    // first, so that the common ones remain.
     let mut index = 0;
     while index < demands.len() {
         let mut fewer = demands.clone();
@@ -115,19 +117,20 @@ pub fn explain(task: &TuningTask, keep: &[usize], is_enough: Trial) -> Conflict 
     }
 }
 
-/// The largest over-admission that is tried.
+/// The largest over-admission that is tried, as a share.
 const MOST_OVER_ADMISSION: f64 = 5.0;
-/// Over-admissions are tried in steps of this: a hundredth of a percent.
+/// The step between over-admissions that are tried: a hundredth of a percent.
 const OVER_ADMISSION_STEP: f64 = 1e-4;
-/// The largest factor by which a remedy changes a value of the system: what has to change more is
-/// another system.
+/// The largest factor by which a remedy changes a value of the system. A larger change would
+/// describe another system.
 const MOST_FACTOR: f64 = 64.0;
-/// The largest factor for an option, which may be far from what is possible.
+/// The largest factor by which a remedy changes an option. An option may be far from any possible
+/// value, so this is larger than [`MOST_FACTOR`].
 const MOST_OPTION_FACTOR: f64 = 1e6;
-/// Tasks whose WCET is tried.
+/// The most tasks for which a shorter WCET is tried.
 const MOST_TASKS: usize = 8;
 
-/// The changes that are enough, each tried on the whole system.
+/// The changes that are sufficient, each tried on the whole system.
 fn remedies(
     task: &TuningTask,
     demands: &[Demand],
@@ -249,7 +252,8 @@ fn remedies(
     found
 }
 
-/// The tasks that the demanded deadlines wait for, the least urgent first: shorter ones help.
+/// The tasks that delay the demanded deadlines, in ascending urgency. Shorter WCETs of these tasks
+/// help.
 fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
     let demanded = demands.iter().filter_map(|demand| match demand {
         Demand::TaskDeadline(index) => system.receivers.get(*index),
@@ -263,7 +267,7 @@ fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
         return Vec::new();
     };
     let receivers = system.receivers.iter().enumerate();
-    // Threads of the kernel stand among the receivers, and not in the file.
+    // Kernel threads are among the receivers, but they are not in the file.
     let is_thread = |index: usize| system.linux.threads.iter().any(|of| of.receiver == index);
     let mut tasks: Vec<(usize, u8)> = receivers
         .filter(|&(index, of)| of.wcet.cycles > 0 && of.urgency >= urgency && !is_thread(index))
@@ -274,8 +278,8 @@ fn delaying(system: &System, demands: &[Demand]) -> Vec<usize> {
     tasks.into_iter().map(|(index, _)| index).collect()
 }
 
-/// The least over-admission above `stated`, in steps, for which `holds` is true. It stays true from
-/// there on.
+/// The least over-admission above `stated`, in steps, for which `holds` is true. `holds` stays true
+/// for larger values.
 fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     let steps = |share: f64| (share / OVER_ADMISSION_STEP).floor() as u64;
     let share = |steps: u64| steps as f64 * OVER_ADMISSION_STEP;
@@ -294,9 +298,9 @@ fn least_over_admission(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64>
     Some(share(held))
 }
 
-/// Another channel for one limit whose channel the file states, where that is enough: the first one
-/// that will do, on another counter. A channel is tried with the demands alone first, which is
-/// quicker: if it does not help there, it does not help the whole system.
+/// For each limit whose channel the file states, the first channel on another counter that is
+/// sufficient. A channel is tried with the demands alone first, which is quicker: a channel that
+/// does not help there does not help the whole system.
 fn other_timers(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Remedy> {
     let tuned: Vec<usize> = task.tuned.iter().map(|tuned| tuned.source).collect();
     let (relaxed, kept) = relaxed(task.system, demands, &tuned, keep);
@@ -328,8 +332,8 @@ fn other_timers(task: &TuningTask, demands: &[Demand], keep: &[usize]) -> Vec<Re
         .collect()
 }
 
-/// One priority for all tuned sources, if theirs differ: that of the first source with which it is
-/// enough.
+/// One priority for all tuned sources, if their priorities differ. The result names the first
+/// source whose priority is sufficient.
 fn one_priority(task: &TuningTask, is_enough: Trial) -> Option<Remedy> {
     let group = |index: usize| Some(task.system.sources.get(index)?.level.group);
     let tuned = task.tuned.iter().map(|of| of.source);
@@ -339,8 +343,9 @@ fn one_priority(task: &TuningTask, is_enough: Trial) -> Option<Remedy> {
     remedies.find(|&remedy| is_enough(remedy))
 }
 
-/// Limits in hardware, one at a time: of sources whose rates are demanded, and of those that state
-/// a rate and have no limit, since no timer can limit them or the file says so.
+/// Moves to hardware that are sufficient, one limit at a time. Candidates are the sources whose
+/// rates are demanded, and the sources that state a rate but have no limit, either because no timer
+/// can limit them or because the file turns the limit off.
 fn in_hardware(task: &TuningTask, demands: &[Demand], is_enough: Trial) -> Vec<Remedy> {
     if task.options.timer_rate.is_some() {
         return Vec::new();
@@ -360,8 +365,9 @@ fn in_hardware(task: &TuningTask, demands: &[Demand], is_enough: Trial) -> Vec<R
         .collect()
 }
 
-/// The least number of cycles above `stated` for which `holds` is true, as seconds of three digits;
-/// none up to `most_factor` times it. `holds` stays true from there on.
+/// The least number of cycles above `stated` for which `holds` is true, rounded to seconds of three
+/// digits. `None` if there is none up to `most_factor` times `stated`. `holds` stays true for
+/// larger values.
 fn least_above(
     stated: u64,
     clock_hz: u64,
@@ -377,20 +383,21 @@ fn least_above(
     Some(rounded(factor))
 }
 
-/// The largest number below `stated`, to three digits, for which `holds` is true; none down to
-/// [`MOST_FACTOR`] times less. `holds` stays true from there on.
+/// The largest number below `stated`, to three digits, for which `holds` is true. `None` if there
+/// is none down to `stated` / [`MOST_FACTOR`]. `holds` stays true for smaller values.
 fn most_below(stated: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     let rounded = |factor: f64| {
         let value = stated / factor;
         let step = 10_f64.powf(value.log10().floor() - 2.0);
-        // The sum of a rounding error must not take a whole step.
+        // The addend keeps a rounding error from costing a whole step.
         (value / step + 1e-9).floor() * step
     };
     let factor = nearest(MOST_FACTOR, |factor| holds(rounded(factor)))?;
     Some(rounded(factor))
 }
 
-/// The least factor up to `most`, to about a percent, for which `holds` is true.
+/// The least factor up to `most`, to about a percent, for which `holds` is true; `None` if it is
+/// not true for `most`.
 fn nearest(most: f64, holds: impl Fn(f64) -> bool) -> Option<f64> {
     if !holds(most) {
         return None;
@@ -448,8 +455,8 @@ fn deadlines(system: &System) -> Vec<Demand> {
         .collect()
 }
 
-/// The system with only `demands`, and the sources that are then not tuned. A source whose rate is
-/// not demanded does not interrupt.
+/// The system with only `demands`, and the indices of the sources that are then not tuned. A source
+/// whose rate is not among the demands never interrupts.
 fn relaxed(
     system: &System,
     demands: &[Demand],

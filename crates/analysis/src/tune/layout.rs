@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Layouts: which sources share the timer and which have one of their own, and the limits that
-//! follow from that and a scale.
+//! Lists layouts, and derives limits from a layout and a scale. A layout says which sources share
+//! the timer and which have a channel of their own.
 
 use weir_model::Policy;
 
@@ -13,8 +13,8 @@ use crate::tune::task::{TunedSource, TuningTask};
 /// An arrangement for every tuned source, in the order of [`TuningTask::tuned`].
 pub type Layout = Vec<Arrangement>;
 
-/// The most layouts that are listed one by one, about what the time for tuning allows. A system of
-/// six sources has fewer.
+/// The most layouts that are listed one by one, which is about what the time for tuning allows. A
+/// system of six sources has fewer layouts.
 const MOST_LAYOUTS: usize = 130;
 
 /// The layouts to try, those with the most sources on the shared timer first.
@@ -42,7 +42,8 @@ pub fn layouts(task: &TuningTask) -> Vec<Layout> {
     let all = task.platform.channels.iter().map(|channel| channel.limits);
     let channels = all.sum::<usize>().saturating_sub(task.taken.channels.len());
     let mut found = vec![forced.clone()];
-    // Each round adds one more source on a channel of its own, while channels and time last.
+    // Each round moves one more source to a channel of its own, as long as channels remain and the
+    // list stays below its largest length.
     let mut before: Vec<(Layout, usize)> = vec![(forced, 0)];
     for _ in 0..channels.min(movable.len()) {
         let mut next = Vec::new();
@@ -70,8 +71,8 @@ pub fn layouts(task: &TuningTask) -> Vec<Layout> {
     found
 }
 
-/// Layouts in which the slowest and the fastest sources have channels of their own: rates that
-/// differ most cannot share a timer.
+/// Layouts in which the slowest and the fastest sources have channels of their own, because sources
+/// whose rates differ most cannot share a timer.
 fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize) -> Vec<Layout> {
     let forced = task.tuned.iter().filter_map(|of| of.ways.first().copied());
     let forced: Layout = forced.collect();
@@ -95,24 +96,26 @@ fn extremes(task: &TuningTask, movable: &[(usize, Arrangement)], channels: usize
     found
 }
 
-/// Drops layouts without a shared timer if the user asks for its rate and a source can share it.
+/// Drops layouts without a shared timer if the user asks for a rate of that timer and a source can
+/// share it.
 pub fn keep_the_pinned_timer(task: &TuningTask, layouts: &mut Vec<Layout>) {
     if task.options.timer_rate.is_some() && task.tuned.iter().any(TunedSource::may_share) {
         layouts.retain(|layout| layout.contains(&Arrangement::Shared));
     }
 }
 
-/// The bursts that are tried with a bursty limiter that has a channel of its own.
+/// The bursts that are tried for a bursty limiter with a channel of its own.
 const BURSTS: [u32; 18] = [
     2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, MOST_BURST,
 ];
 
-/// The most layouts of [`variants`].
+/// The most layouts that [`variants`] lists.
 const MOST_VARIANTS: usize = 1_500;
 
-/// Layouts beyond [`layouts`], for systems in which none of those holds: all that there are, with
-/// every burst of [`BURSTS`], while they are few; else each of [`layouts`] with one burst for all
-/// bursty limiters that have channels of their own, and with them in place of strict ones.
+/// Lists layouts beyond [`layouts`], for systems in which none of those holds. If all layouts with
+/// every burst of [`BURSTS`] are few, the result is all of them. Otherwise the result is each
+/// layout of [`layouts`] with one burst for all bursty limiters that have channels of their own,
+/// also with bursty limiters in place of strict ones.
 #[must_use]
 pub fn variants(task: &TuningTask) -> Vec<Layout> {
     let of_source = |tuned: &TunedSource| -> Vec<Arrangement> {
@@ -145,7 +148,7 @@ pub fn variants(task: &TuningTask) -> Vec<Layout> {
     found
 }
 
-/// The layout without the bursts of limiters that have channels of their own.
+/// The layout with the bursts of limiters on their own channels removed.
 #[must_use]
 pub fn kind(layout: &Layout) -> Layout {
     let without_burst = |way: &Arrangement| match *way {
@@ -155,7 +158,7 @@ pub fn kind(layout: &Layout) -> Layout {
     layout.iter().map(without_burst).collect()
 }
 
-/// The arrangement with every burst that it can have.
+/// The arrangement with each burst that it can have.
 fn with_bursts(way: Arrangement) -> Vec<Arrangement> {
     match way {
         Arrangement::Own(Policy::Bursty, timing, _) => BURSTS
@@ -183,7 +186,7 @@ fn with_one_burst(task: &TuningTask, layout: &Layout, burst: u32) -> Layout {
     task.tuned.iter().zip(layout).map(of_source).collect()
 }
 
-/// The next larger and the next smaller burst.
+/// The next larger and the next smaller burst of [`BURSTS`].
 fn next_bursts(now: u32) -> impl Iterator<Item = u32> {
     let larger = BURSTS.into_iter().find(|&burst| burst > now);
     let smaller = BURSTS.into_iter().rev().find(|&burst| burst < now);
@@ -219,10 +222,10 @@ pub fn neighbours(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
     found
 }
 
-/// The periods, in cycles, of the shared timer that are worth trying, the longest first: those in
-/// which some source gets a whole number of requests and no source too many. Of all periods between
-/// two such, the longest is best, since it gives everyone the same bursts less often. A layout
-/// without a shared timer has the one entry 0.
+/// The periods of the shared timer that are worth trying, in cycles, the longest first. With each
+/// of them some source gets a whole number of requests and no source gets too many. Of all periods
+/// between two neighbours of this list, the longest is best, since it gives every source the same
+/// burst less often. A layout without a shared timer has the single entry 0.
 #[must_use]
 pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRule) -> Vec<u64> {
     if !layout.contains(&Arrangement::Shared) {
@@ -254,7 +257,7 @@ pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRu
     }
     found.sort_unstable_by(|a, b| b.cmp(a));
     found.dedup();
-    // Most periods give some source too much, which is known without trying a timer.
+    // Most periods give some source too many requests. No timer has to be tried to find that out.
     found.retain(|&period| {
         let is_short = |&(asked, most): &(f64, f64)| {
             let burst = Band::burst(asked, period, clock, MOST_BURST);
@@ -265,7 +268,7 @@ pub fn periods(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRu
     found
 }
 
-/// The shortest interval in which so many requests are not too many.
+/// The shortest interval, in cycles, in which this number of requests does not exceed the bound.
 fn shortest(
     tuned: &TunedSource,
     burst: u32,
@@ -287,18 +290,18 @@ fn shared<'t>(task: &'t TuningTask, layout: &'t Layout) -> impl Iterator<Item = 
         .map(|(tuned, _)| tuned)
 }
 
-/// May limits let through more than the over-admission and the tolerated rates allow? Without that
-/// upper end, only bounds on what can be reached are found.
+/// Whether a limit may let through more than the over-admission and the tolerated rate allow. If
+/// this upper end is ignored, the result is only a bound on what can be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BandRule {
     /// Each limit lies in its band.
     Kept,
-    /// Each limit has only the lower end of its band.
+    /// Each limit respects only the lower end of its band.
     Ignored,
 }
 
-/// The sources of `layout` that need a channel of their own. Only the scale and the rule decide
-/// which interval each of them needs.
+/// The sources of `layout` that need a channel of their own. The interval that each needs depends
+/// only on the scale and the rule.
 fn owners(
     task: &TuningTask,
     layout: &Layout,
@@ -327,16 +330,17 @@ fn owners(
     })
 }
 
-/// Can the timers serve the sources of `layout` that share none? If they cannot, no period helps.
+/// Whether the timers can serve the sources of `layout` that do not share one. If they cannot, no
+/// period helps.
 #[must_use]
 pub fn suits_owners(task: &TuningTask, layout: &Layout, scale: Percent, bound: BandRule) -> bool {
     let clients: Vec<Client> = owners(task, layout, scale, bound).collect();
     assign(task.platform, &task.taken, &clients).is_some()
 }
 
-/// The limits of `layout` at `scale`, with a shared timer of `period` cycles or the next shorter
-/// period that a timer can have (if the user asks for a rate, the next longer). None: a limit would
-/// lie outside its band, or the timers do not suffice.
+/// The limits of `layout` at `scale`. The shared timer has a period of `period` cycles or the next
+/// shorter one that it can have (the next longer one if the user asks for a rate). `None` if a
+/// limit would lie outside its band, or if the timers are not sufficient.
 #[must_use]
 pub fn plan(
     task: &TuningTask,
@@ -433,7 +437,7 @@ pub fn layout_of(plan: &LimitPlan) -> Layout {
         .collect()
 }
 
-/// Does every limit of `plan` lie in its band at `scale`?
+/// Whether every limit of `plan` lies in its band at `scale`.
 #[must_use]
 pub fn is_in_band(task: &TuningTask, plan: &LimitPlan, scale: Percent) -> bool {
     let clock = task.system.cpu.clock_hz;

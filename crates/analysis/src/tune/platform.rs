@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The timers that a tuner may use, and what limiters on them cost.
+//! Describes the timers that a tuner may use, and the costs of limiters on them.
 
 pub use weir_model::TickRange as Range;
 use weir_model::{EventCosts, Level, Policy, Timing};
 
-/// The largest burst: core/include/weir/limit.h counts it in a byte.
+/// The largest burst. core/include/weir/limit.h stores the count in a byte.
 pub const MOST_BURST: u32 = 255;
 
 /// The timers of a processor.
@@ -19,66 +19,68 @@ pub struct Platform {
 /// A hardware timer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimerCounter {
-    /// Its name in the chip's or the file's words.
+    /// The counter's name, as the chip or the file calls it.
     pub name: String,
-    /// The first counter that can do the same; its own index if none before it can.
+    /// The index of the first counter with the same abilities; this counter's own index if no
+    /// earlier one has them.
     pub kind: usize,
 }
 
 /// A compare channel of a counter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimerChannel {
-    /// Its name in the port's words: `TIMER1A`.
+    /// The channel's name as the port calls it, for example `TIMER1A`.
     pub name: String,
-    /// The `[[timer]]` of the file by which limits refer to it. None: limits refer to it by its own
-    /// name (boards).
+    /// The `[[timer]]` of the file by which limits refer to the channel. `None` if limits refer to
+    /// it by its own name, as on boards.
     pub timer: Option<String>,
     /// Index in [`Platform::counters`].
     pub counter: usize,
-    /// Its interrupt. Where several limits use the channel, that is in the preemption group of
-    /// their sources.
+    /// The channel's interrupt. Where several limits use the channel, its interrupt is in the
+    /// preemption group of their sources.
     pub level: Level,
-    /// The most limits that it can serve at once.
+    /// The most limits that the channel can serve at once.
     pub limits: usize,
-    /// Cycles of one of its clock, which the prescaler divides.
+    /// Processor cycles of one cycle of the channel's input clock, which the prescaler divides.
     pub clock_cycles: u64,
-    /// The limiters that it can serve.
+    /// The limiters that can use the channel alone.
     pub own: Vec<Offer>,
-    /// The way it clears several sources, if it can.
+    /// The costs of clearing several sources with this channel; `None` if it cannot.
     pub shared: Option<SharedOffer>,
 }
 
 /// A limiter with a channel of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// How it limits.
+    /// The limiter's policy.
     pub policy: Policy,
-    /// When it masks.
+    /// When the limiter masks the source.
     pub timing: Timing,
-    /// The costs of its interrupts for each source ([`weir_model::System::sources`]). Registers
-    /// that a handler saves may add to interrupts that do not run it.
+    /// The costs of the limiter's interrupts for each source, by index in
+    /// [`weir_model::System::sources`]. Registers that a handler saves may also add to interrupts
+    /// that do not run it.
     pub costs: Vec<EventCosts>,
-    /// The `lag` of its one-shot in ticks ([`weir_model::Limit::lag`]).
+    /// The number of ticks by which the one-shot is set short ([`weir_model::Limit::lag`]).
     pub lag: u32,
-    /// Bits of its timer ([`weir_model::Limit::bits`]).
+    /// The width of the limiter's timer in bits ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// The ticks that it can count, by divisor in ascending order. Divisors with which it does not
-    /// work are missing.
+    /// The ranges of ticks that the limiter can count, by divisor in ascending order. Divisors with
+    /// which it does not work are missing.
     pub ranges: Vec<Range>,
 }
 
 /// A timer that clears several bursty limiters (regehr2005 §3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedOffer {
-    /// The costs of each source's interrupts, with what it adds to the timer's; by source
-    /// ([`weir_model::System::sources`]).
+    /// The costs of each source's interrupts, with what the source adds to the timer's interrupt,
+    /// by index in [`weir_model::System::sources`].
     pub costs: Vec<EventCosts>,
-    /// The cost of the timer's interrupt beside that.
+    /// The cost of the timer's interrupt in cycles, without what the sources add.
     pub base: u64,
-    /// Its bits ([`weir_model::Limit::bits`]).
+    /// The width of the timer in bits ([`weir_model::Limit::bits`]).
     pub bits: u32,
-    /// The ticks that it can count, by divisor in ascending order. Divisors with which it does not
-    /// work are missing.
+    /// The ranges of ticks that the timer can count, by divisor in ascending order. Divisors with
+    /// which it does not work are missing.
     pub ranges: Vec<Range>,
 }
 
@@ -99,7 +101,8 @@ impl Platform {
     }
 }
 
-/// What a channel can count for a policy and timing; without these, for a shared timer.
+/// The ranges that a channel can count, with the policy and timing of the limiter. The policy and
+/// timing are `None` for a shared timer.
 type Ability<'a> = (Option<(Policy, Timing)>, &'a [Range]);
 
 impl TimerChannel {
@@ -110,7 +113,7 @@ impl TimerChannel {
             .collect()
     }
 
-    /// Its interrupt for a limit of the source whose interrupt is `source`.
+    /// The channel's interrupt for a limit of the source whose interrupt is `source`.
     #[must_use]
     pub fn level_for(&self, source: &Level) -> Level {
         Level {
@@ -123,7 +126,8 @@ impl TimerChannel {
         }
     }
 
-    /// The offer of the channel for a limiter of its own.
+    /// The channel's offer for a limiter that uses it alone; `None` if it cannot serve this policy
+    /// and timing.
     #[must_use]
     pub fn offer(&self, policy: Policy, timing: Timing) -> Option<&Offer> {
         self.own

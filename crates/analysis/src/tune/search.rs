@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The search for the best limits: decisions 0005 and 0019.
+//! Searches for the best limits, as decisions 0005 and 0019 describe.
 //!
-//! For one layout, every period that can be the best is tried ([`periods`]), so there the result is
-//! exact. Layouts are searched completely while there are few (`layouts`), and from the best one in
-//! steps after that.
+//! For one layout, the search tries every period that can be the best ([`periods`]), so the result
+//! for this layout is exact. It tries all layouts that `layouts` lists, and from the best of these
+//! it goes on in single steps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,7 +26,7 @@ use crate::tune::window::{first, ideal, is_in_time, may_hold};
 pub struct TuningSolution {
     /// The limits.
     pub plan: LimitPlan,
-    /// The worth of the limits.
+    /// The quality of the limits.
     pub measure: Measure,
 }
 
@@ -36,22 +36,23 @@ impl TuningSolution {
     }
 }
 
-/// A listener to the progress of a search: the steps done, and their number.
+/// A callback for the progress of a search. Its arguments are the number of steps done and the
+/// number of all steps.
 pub type Progress<'p> = &'p (dyn Fn(usize, usize) + Sync);
 
-/// Layouts that are compared at once, each with the best one before them, so that the result does
-/// not depend on which is done first.
+/// The number of layouts that are compared at once. Each is compared with the best layout before
+/// the batch, so that the result does not depend on which thread ends first.
 const BATCH: usize = 8;
-/// Rounds of single changes to the best layout.
+/// The most rounds of single changes to the best layout.
 const MOST_ROUNDS: usize = 60;
 
-/// The best limits; none if no limits keep every deadline.
+/// Finds the best limits; `None` if no limits keep every deadline.
 #[must_use]
 pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     let mut best = fewest_interrupts(task, progress)?;
     if task.options.aim == Aim::Knee {
         best = knee(task, best);
-        // Around the knee there can be layouts that reach further than those around the corner.
+        // The layouts around the knee may reach a larger scale than those around the corner.
         while let Some(higher) = higher(task, &best) {
             best = knee(task, higher);
         }
@@ -59,7 +60,7 @@ pub fn search(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     Some(best)
 }
 
-/// Limits of a larger scale in the layouts around those of `found`.
+/// Finds limits of a larger scale in the layouts around that of `found`; `None` if there are none.
 fn higher(task: &TuningTask, found: &TuningSolution) -> Option<TuningSolution> {
     let top = top(task)?;
     let scale = found.measure.scale_percent;
@@ -72,7 +73,7 @@ fn higher(task: &TuningTask, found: &TuningSolution) -> Option<TuningSolution> {
         .min_by_key(TuningSolution::key)
 }
 
-/// The limits with the largest scale and, of these, the fewest timer interrupts.
+/// Finds the limits with the largest scale and, among these, the fewest timer interrupts.
 fn fewest_interrupts(task: &TuningTask, progress: Progress) -> Option<TuningSolution> {
     let top = top(task)?;
     let layouts = layouts(task);
@@ -106,10 +107,11 @@ fn fewest_interrupts(task: &TuningTask, progress: Progress) -> Option<TuningSolu
     best
 }
 
-/// The limits with the least product of overhead and longest delay around `start`, at its scale.
+/// Finds the limits with the least product of overhead and longest delay around `start`, at its
+/// scale.
 ///
-/// For each layout some periods are tried, then all around the best of them. The search goes on
-/// from what it finds until nothing near is better.
+/// The search tries some periods for each layout, then all periods of the layouts around the best.
+/// It repeats this from each better result until no neighbour is better.
 fn knee(task: &TuningTask, start: TuningSolution) -> TuningSolution {
     let scale = start.measure.scale_percent;
     let seed = seed(task, scale).filter(|of| of.measure.scale_percent == scale);
@@ -132,7 +134,7 @@ fn knee(task: &TuningTask, start: TuningSolution) -> TuningSolution {
     best
 }
 
-/// The one that is nearer to the knee; the first of equals.
+/// Returns the solution that is nearer to the knee; the first if both are equally near.
 fn nearer(a: TuningSolution, b: TuningSolution) -> TuningSolution {
     if b.measure.knee_key() < a.measure.knee_key() {
         b
@@ -141,7 +143,7 @@ fn nearer(a: TuningSolution, b: TuningSolution) -> TuningSolution {
     }
 }
 
-/// The limits of `layout` at `scale` with the least product of overhead and longest delay.
+/// Finds the limits of `layout` at `scale` with the least product of overhead and longest delay.
 fn knee_of(task: &TuningTask, layout: &Layout, scale: Percent) -> Option<TuningSolution> {
     let plans = plans(task, layout, scale);
     let judged = |index: usize| Some((index, judge(task, plans.get(index)?.clone(), scale)?));
@@ -172,7 +174,7 @@ fn plans(task: &TuningTask, layout: &Layout, scale: Percent) -> Vec<LimitPlan> {
     periods.iter().rev().filter_map(plan).collect()
 }
 
-/// Are there limits with which every deadline holds?
+/// Whether limits exist with which every deadline holds.
 #[must_use]
 pub fn is_feasible(task: &TuningTask) -> bool {
     let Some(top) = top(task) else {
@@ -186,7 +188,8 @@ pub fn is_feasible(task: &TuningTask) -> bool {
     any(layouts(task)) || any(possible_variants(task))
 }
 
-/// Are there limits of this layout? The least that they may let through is tried first.
+/// Whether feasible limits of this layout exist. The least rates that they may let through are
+/// tried first.
 fn is_possible(task: &TuningTask, layout: &Layout, top: Percent) -> bool {
     let scale = least_scale(task);
     reaches(task, layout, scale)
@@ -194,11 +197,12 @@ fn is_possible(task: &TuningTask, layout: &Layout, top: Percent) -> bool {
             || improve(task, layout, None, top).is_some())
 }
 
-/// Do limits of this layout keep the deadlines that let through at least what `scale` asks for, be
-/// it too much?
+/// Whether limits of this layout keep the deadlines and let through at least what `scale` asks for.
+/// They may let through more than their bands allow.
 fn reaches(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
     let judge = |plan: &LimitPlan| is_timely(task, plan).then_some(());
-    // Without the upper ends a counter may keep a fine divisor that cuts a long interval short.
+    // Without the upper ends of the bands a counter may keep a small divisor, which cannot count a
+    // long interval.
     let mut rules = [BandRule::Ignored, BandRule::Kept].into_iter();
     rules.any(|rule| first(task, layout, scale, rule, None, judge).is_some())
 }
@@ -224,13 +228,13 @@ fn least_scale(task: &TuningTask) -> Percent {
     if task.is_scaled() { 1 } else { WHOLE }
 }
 
-/// Would limits exist if limiters cost nothing and let through just what is asked for?
+/// Whether limits would exist if limiters cost nothing and let through exactly what is asked for.
 #[must_use]
 pub(crate) fn is_conceivable(task: &TuningTask) -> bool {
     top(task).is_some()
 }
 
-/// The better of `best` and the limits of the layouts.
+/// Returns the better of `best` and the best limits of the layouts.
 fn better_of(
     task: &TuningTask,
     layouts: &[Layout],
@@ -246,7 +250,7 @@ fn better_of(
             found
         })
         .collect();
-    // The first of equals stays, so that a tuned file is not changed without need.
+    // The first of equals wins, so that a tuned file does not change without need.
     found
         .into_iter()
         .flatten()
@@ -256,8 +260,8 @@ fn better_of(
         })
 }
 
-/// The largest scale that can hold: above it, deadlines break even if limiters cost nothing and let
-/// through just what is asked for. None: no scale holds.
+/// The largest scale that can hold. Above it, deadlines break even if limiters cost nothing and let
+/// through exactly what is asked for. `None` if no scale holds.
 fn top(task: &TuningTask) -> Option<Percent> {
     let holds_at = |scale: Percent| units_hold(&ideal(task, scale));
     if !task.is_scaled() {
@@ -266,8 +270,8 @@ fn top(task: &TuningTask) -> Option<Percent> {
     last(1, WHOLE, holds_at)
 }
 
-/// The last of `from..=to` for which `holds` is true, if it is for all before; none if it is not
-/// even for the first.
+/// The last number of `from..=to` for which `holds` is true, if `holds` is also true for all
+/// numbers before it. `None` if it is not true for `from`.
 pub(crate) fn last(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
     if from > to || !holds(from) {
         return None;
@@ -284,7 +288,7 @@ pub(crate) fn last(from: u32, to: u32, holds: impl Fn(u32) -> bool) -> Option<u3
     Some(held)
 }
 
-/// The limits of the file, if the search could choose them.
+/// The limits of the file; `None` if the search could not choose them.
 fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
     let plan = task.current()?;
     let pinned = task
@@ -305,11 +309,11 @@ fn seed(task: &TuningTask, top: Percent) -> Option<TuningSolution> {
     judge(task, plan, scale)
 }
 
-/// The plan with its measure, if every deadline holds.
+/// Returns the plan with its measure; `None` if a deadline breaks.
 pub(crate) fn judge(task: &TuningTask, plan: LimitPlan, scale: Percent) -> Option<TuningSolution> {
     let system = plan.apply(task.system, task.platform);
-    // Deadlines of packets are asked here and not before: letting through less does not always help
-    // them, since a packet waits for the limit.
+    // Packet deadlines are checked only here. Letting through less does not always help them, since
+    // a packet waits for the limit, so the bisection cannot rely on them.
     if !is_in_time(task, &system)
         || (has_flow_deadlines(&system) && !keeps_deadlines(&system))
         || task.accepts.is_some_and(|accepts| !accepts(&plan))
@@ -320,7 +324,7 @@ pub(crate) fn judge(task: &TuningTask, plan: LimitPlan, scale: Percent) -> Optio
     Some(TuningSolution { plan, measure })
 }
 
-/// The best limits of `layout`, if they are better than `best`.
+/// Returns the best limits of `layout`, if they are better than `best`.
 fn improve(
     task: &TuningTask,
     layout: &Layout,
@@ -333,8 +337,8 @@ fn improve(
         suits_owners(task, layout, *scale, BandRule::Kept)
             && !periods(task, layout, *scale, BandRule::Kept).is_empty()
     };
-    // Without the upper ends of the bands everything is monotone: what holds at a scale also holds
-    // at a smaller one.
+    // Without the upper ends of the bands the search is monotone: limits that hold at a scale also
+    // hold at a smaller one.
     let may_be = |scale: Percent| reaches(task, layout, scale);
     let reach = if from <= top && may_be(from) {
         let most = (from..=top).rev().find(in_band);
@@ -351,8 +355,8 @@ fn improve(
         .or_else(|| best_at(task, layout, bottom, Some(best?)))
 }
 
-/// The best limits of `layout` at `scale`, if they are better than `than`. The longest period that
-/// works is the best, since it has the lowest timer rate.
+/// Returns the best limits of `layout` at `scale`, if they are better than `than`. The longest
+/// period that works is the best, since it has the lowest timer rate.
 fn best_at(
     task: &TuningTask,
     layout: &Layout,
@@ -365,13 +369,13 @@ fn best_at(
         .filter(|found| than.is_none_or(|than| found.key() < than.key()))
 }
 
-/// Does every deadline hold, and does no interrupt take too long?
+/// Whether every deadline holds and no interrupt takes longer than the user allows.
 fn is_timely(task: &TuningTask, plan: &LimitPlan) -> bool {
     is_in_time(task, &plan.apply(task.system, task.platform))
 }
 
-/// Choices worth comparing at the scale of `found`: some periods that work, for each kind of layout
-/// around it, and the file's own limits if they are of that scale.
+/// Choices that are worth comparing at the scale of `found`: some periods that work, for each kind
+/// of layout around it. The file's own limits are included if they have the same scale.
 #[must_use]
 pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolution> {
     let scale = found.measure.scale_percent;
@@ -388,7 +392,7 @@ pub fn alternatives(task: &TuningTask, found: &TuningSolution) -> Vec<TuningSolu
     all
 }
 
-/// The layout, those that differ from it in one source, and those of one kind.
+/// The layout itself, the layouts that differ from it in one source, and the layouts of one kind.
 fn around(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
     let mut found = vec![layout.clone()];
     found.extend(neighbours(task, layout));
@@ -397,7 +401,7 @@ fn around(task: &TuningTask, layout: &Layout) -> Vec<Layout> {
     found
 }
 
-/// The layouts with every source on the shared timer, and with every source on its own.
+/// The layout with every source on the shared timer, and the one with a channel for every source.
 fn layouts_of_one_kind(task: &TuningTask) -> Vec<Layout> {
     let of = |choose: fn(&[Arrangement]) -> Option<Arrangement>| {
         task.tuned
@@ -417,8 +421,8 @@ fn layouts_of_one_kind(task: &TuningTask) -> Vec<Layout> {
     all.into_iter().flatten().collect()
 }
 
-/// Indices below `number`, spaced in proportion to their size, about twenty of a thousand: periods,
-/// the shortest first, differ little where they are long.
+/// Indices below `number` with distances in proportion to their size, about twenty of a thousand.
+/// The longest periods come last and differ little, so few of them are needed.
 fn spread(number: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0_usize), |&index| Some(index + 1 + index / 4))
         .take_while(move |&index| index < number)

@@ -41,45 +41,47 @@ pub struct Session {
 pub enum Idleness {
     /// No source states an expected or a tolerated rate.
     NoRate,
-    /// Each source that does says `policy = "off"`.
+    /// Each source that states such a rate also states `policy = "off"`.
     AllOff,
     /// The file does not state what limiters cost.
     NoCosts,
-    /// No timer can limit the sources that state one.
+    /// No timer can limit the sources that state such a rate.
     NoTimer,
 }
 
-/// A tuned file.
+/// The result of tuning a file.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The text; the one that was read if nothing is better.
+    /// The tuned text; the unchanged text if no better limits exist.
     pub text: String,
     /// The system that the text describes.
     pub system: System,
-    /// The limits that were chosen. Indices of timers are those of the system before.
+    /// The limits that were chosen. Indices of timers are those of the system before tuning.
     pub found: TuningSolution,
-    /// Other choices that hold at the same scale, with the chosen one among them.
+    /// All choices of the same scale that were compared; the chosen one is among them.
     pub alternatives: Vec<TuningSolution>,
-    /// The worth of the limits that the file had, at the share of the tolerated rates that they let
-    /// through; none if a tuned source has none, or if they do not keep every deadline.
+    /// The limits that the file had before tuning, judged at the share of the tolerated rates that
+    /// they let through. `None` if a tuned source has no limit, or if they do not keep every
+    /// deadline.
     pub before: Option<TuningSolution>,
-    /// The bursts of the file with which there were no limits, and what they are now.
+    /// The bursts that had to be lowered because the stated bursts leave no feasible limits.
     pub lowered: Vec<LoweredBurst>,
 }
 
-/// A burst that the file states and that had to be lowered.
+/// A burst that the file states and that tuning had to lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoweredBurst {
     /// Index in [`System::sources`].
     pub source: usize,
-    /// The burst in the file.
+    /// The burst that the file states, in requests.
     pub stated: u32,
-    /// The burst that was chosen.
+    /// The burst that was chosen, in requests.
     pub burst: u32,
 }
 
-/// Reads a file, with all the work that its limits have to leave time for. They may let through
-/// less than its flows bring: those that are chosen do not ([`Band::at_least`]).
+/// Reads a file, with the kernel's work that its limits have to leave time for. The limits of the
+/// file may let through less than its flows bring; tuning only chooses limits that do not
+/// ([`Band::at_least`]).
 fn read(name: &str, text: &str) -> Result<System, SessionError> {
     Ok(parse_to_be_limited(name, text)?.with_kernel_work()?)
 }
@@ -87,7 +89,7 @@ fn read(name: &str, text: &str) -> Result<System, SessionError> {
 /// Why a file cannot be tuned.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum SessionError {
-    /// The file is wrong, or what it asks for no limit can give.
+    /// The file is wrong, or no limit can give what the file asks for.
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(#[from] Diagnostics),
@@ -100,17 +102,17 @@ pub enum SessionError {
 /// The flavour of a port whose limits may all have channels of their own.
 pub const OTHER_FLAVOUR: Flavour = Flavour::C;
 
-/// The most rounds of a search. Each starts from the result of the one before; none was seen to
-/// need more than three.
+/// The most rounds of a search. Each round starts from the result of the one before. No more than
+/// three were ever needed.
 pub(crate) const MOST_ROUNDS: usize = 4;
 
 impl Session {
     /// Reads the text of the file called `name`.
     ///
     /// # Errors
-    /// Those of [`weir_model::parse`], a deadline without a bound on Linux, and what no search
-    /// would find a limit for: a source that is tuned and can have none at its priority, or
-    /// tolerates less than its flows bring.
+    /// Fails as [`weir_model::parse`] does, and if a deadline on Linux has no bound. Also fails if
+    /// no search could find a limit: a tuned source can have none at its priority, or it tolerates
+    /// less than its flows bring.
     pub fn new(name: &str, text: &str, options: Options) -> Result<Self, SessionError> {
         let system = read(name, text)?;
         let mut keep = stated_off(text, &system);
@@ -154,8 +156,8 @@ impl Session {
         &self.platform
     }
 
-    /// The sources that state a band and can have no limit, as indices in [`System::sources`]: the
-    /// port does not limit their interrupts.
+    /// The sources that state rates but can have no limit, because the port does not limit their
+    /// interrupts. The values are indices in [`System::sources`].
     pub fn out_of_reach(&self) -> impl Iterator<Item = usize> + '_ {
         self.out_of_reach.iter().copied().filter(|&source| {
             self.system.sources.get(source).is_some_and(|of| {
@@ -164,20 +166,20 @@ impl Session {
         })
     }
 
-    /// Must all limits share one timer? The port's flavour limits one source, or some that share a
-    /// timer, and several are to be limited.
+    /// Whether all limits have to share one timer. This is so if several sources are to be limited
+    /// and the port's flavour can limit only one source, or several on one shared timer.
     #[must_use]
     pub fn only_shared(&self) -> bool {
         self.only_shared
     }
 
-    /// What the file has to add before the limiters are tried that it does not state the costs of.
+    /// The costs that the file has to state before the tuner can try further limiters.
     #[must_use]
     pub fn missing_costs(&self) -> &[String] {
         &self.missing_costs
     }
 
-    /// Why no source is tuned; none: some are.
+    /// The reason why no source is tuned; `None` if some source is.
     #[must_use]
     pub fn idleness(&self) -> Option<Idleness> {
         let has_band = |source: usize| {
@@ -199,7 +201,7 @@ impl Session {
         }
     }
 
-    /// The task: what is tuned, and within which bounds.
+    /// The tuning task: the sources that are tuned, and their bounds.
     #[must_use]
     pub fn task(&self) -> TuningTask<'_> {
         TuningTask::new(
@@ -210,8 +212,8 @@ impl Session {
         )
     }
 
-    /// The best limits; none if there are none with which every deadline holds. A burst that the
-    /// file states is lowered only if there are no limits with it, and only as far as it has to be.
+    /// Finds the best limits; `None` if no limits keep every deadline. A burst that the file states
+    /// is lowered only if no limits exist with it, and only as far as necessary.
     pub fn tune(&self, progress: Progress) -> Option<Outcome> {
         let as_stated = self.tune_as_stated(progress);
         if as_stated.is_some() {
@@ -235,8 +237,8 @@ impl Session {
         })
     }
 
-    /// The sources whose burst the file states and the search does not choose, each with its burst:
-    /// buckets, and limits in hardware.
+    /// The sources with a burst that the file states and the search does not choose, each with its
+    /// burst. These are buckets and limits in hardware.
     fn stated_bursts(&self) -> Vec<(usize, u32)> {
         let tuned = self.task().tuned;
         let limit = |source: usize| Some(&self.system.sources.get(source)?.limit);
@@ -249,7 +251,7 @@ impl Session {
             .collect()
     }
 
-    /// The same session with other bursts; none: the file cannot have them.
+    /// The same session with other bursts; `None` if the file cannot have them.
     fn with_bursts(&self, bursts: &[(usize, u32)]) -> Option<Self> {
         let mut text = self.text.clone();
         for &(source, burst) in bursts {
@@ -259,8 +261,9 @@ impl Session {
         Self::new(&self.name, &text, self.options.clone()).ok()
     }
 
-    /// The highest bursts up to `stated` with which there are limits: the same cap for all, then
-    /// each as high as it can be, in the file's order. None: there are no such bursts.
+    /// The highest bursts up to `stated` with which limits exist. One cap for all is found first;
+    /// then each burst in the file's order is raised as far as possible. `None` if no such bursts
+    /// exist.
     fn highest_bursts(&self, stated: &[(usize, u32)]) -> Option<Vec<(usize, u32)>> {
         let holds = |bursts: &[(usize, u32)]| {
             self.with_bursts(bursts)
@@ -273,7 +276,8 @@ impl Session {
                 .collect()
         };
         let lowest = self.lowest_cap(stated)?;
-        // A lower burst helps every deadline but those of packets, which wait longer for the limit.
+        // A lower burst helps every deadline except those of packets, which then wait longer for
+        // the limit.
         let cap = if has_flow_deadlines(&self.system) {
             let mut caps = (lowest..=most).rev();
             caps.find(|&cap| holds(&capped(cap)))?
@@ -295,7 +299,7 @@ impl Session {
         Some(bursts)
     }
 
-    /// The lowest burst that the file may state for all of `stated`.
+    /// The lowest cap that the file may state for all bursts of `stated`; `None` if there is none.
     fn lowest_cap(&self, stated: &[(usize, u32)]) -> Option<u32> {
         (1..=2).find(|&cap| {
             let capped = stated.iter().map(|&(source, of)| (source, of.min(cap)));
@@ -307,7 +311,7 @@ impl Session {
         self.with_task(is_feasible)
     }
 
-    /// What `work` gives for the task, with only such plans as the file can state.
+    /// Runs `work` on the task, which accepts only plans that the file can state.
     fn with_task<T>(&self, work: impl FnOnce(&TuningTask<'_>) -> T) -> T {
         let accepts = |plan: &LimitPlan| self.read_back(plan).is_some();
         work(&TuningTask {
@@ -320,8 +324,8 @@ impl Session {
     fn tune_as_stated(&self, progress: Progress) -> Option<Outcome> {
         let (mut found, mut text) = self.round(progress)?;
         let mut tuned = self.again(&text)?;
-        // The written policies narrow the next search. The search ends when tuning the file again
-        // changes nothing.
+        // The policies that were written narrow the next search. The search ends when tuning the
+        // file again changes nothing.
         for _ in 1..MOST_ROUNDS {
             let (next, next_text) = tuned.round(&|_, _| ())?;
             let is_end = next_text == text;
@@ -341,7 +345,7 @@ impl Session {
         })
     }
 
-    /// The same session with another text, on the same processor.
+    /// The same session with another text for the same processor.
     fn again(&self, text: &str) -> Option<Self> {
         Some(Self {
             name: self.name.clone(),
@@ -362,18 +366,19 @@ impl Session {
         Some((found, text))
     }
 
-    /// The file with the limits of the plan, if it can be read and means what was planned.
+    /// The file's text with the limits of the plan; `None` if the text cannot be read back or means
+    /// other limits than planned.
     fn read_back(&self, plan: &LimitPlan) -> Option<String> {
         let text = write_back(&self.text, &self.system, &self.platform, plan).ok()?;
         let read = read(&self.name, &text).ok()?;
         let planned = plan.apply(&self.system, &self.platform);
-        // The plan knows nothing of the alarms of groups at rest.
+        // The plan does not include the alarms of groups that are at rest.
         let holds = read.timers == planned.timers || keeps_deadlines(&read);
         (holds && are_alike(&read, &planned)).then_some(text)
     }
 
-    /// Explains which demands cannot be kept together, if there are no limits. Bursts that the file
-    /// states are taken as low as they can be.
+    /// Explains which demands cannot be kept together, if there are no feasible limits. The bursts
+    /// that the file states are lowered as far as possible for this.
     #[must_use]
     pub fn explain(&self) -> Conflict {
         let stated = self.stated_bursts();
@@ -392,8 +397,8 @@ impl Session {
         self.with_task(|task| explain(task, &self.keep, &is_enough))
     }
 
-    /// The same session with what `remedy` changes in the file. None: the file cannot have it, or
-    /// it is no change of a source.
+    /// The same session with the change `remedy` made in the file. `None` if the file cannot have
+    /// the change, or if it does not change a source.
     fn with(&self, remedy: Remedy) -> Option<Self> {
         let source = |index: usize| self.system.sources.get(index);
         let text = match remedy {
@@ -408,8 +413,8 @@ impl Session {
             }
             Remedy::InHardware(index) => {
                 let of = source(index)?;
-                // Silicon rounds intervals up: if any that it has lies in the band, then the next
-                // after the shortest does.
+                // Silicon rounds intervals up. If any of its intervals lies in the band, the one
+                // next above the shortest interval of the band does.
                 let most = Band::new(&of.rates, self.options.over_admission)?.most(WHOLE);
                 let interval = Band::shortest(most, 1, self.system.cpu.clock_hz);
                 write_in_hardware(&self.text, &of.name, interval)
@@ -423,7 +428,7 @@ impl Session {
     }
 }
 
-/// The limits of the file at the largest scale that they serve.
+/// The limits of the file, judged at the largest scale that they serve.
 fn current(task: &TuningTask) -> Option<TuningSolution> {
     let plan = task.current()?;
     let clock = task.system.cpu.clock_hz;
@@ -441,13 +446,14 @@ fn current(task: &TuningTask) -> Option<TuningSolution> {
     judge(task, plan, scale)
 }
 
-/// The number of timers that clear sources.
+/// The number of timers that clear the counts of sources.
 fn clearing(system: &System) -> usize {
     let timers = system.timers.iter();
     timers.filter(|timer| !system.is_alarm(timer)).count()
 }
 
-/// Do limits mean the same, and cost no more? The plan takes a group for as large as it may be.
+/// Whether the limit as read has the meaning of the planned one and costs no more. It may cost
+/// less, because the plan assumes the largest possible group.
 fn means(read: &Limit, planned: &Limit) -> bool {
     let same = Limit {
         costs: planned.costs,
@@ -461,7 +467,7 @@ fn means(read: &Limit, planned: &Limit) -> bool {
         && read.expiry_empty <= most.expiry_empty
 }
 
-/// Do the limits of both systems mean the same? The order of timers does not matter.
+/// Whether the limits of both systems have the same meaning. The order of timers does not matter.
 fn are_alike(a: &System, b: &System) -> bool {
     a.sources.len() == b.sources.len()
         && clearing(a) == clearing(b)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The task of tuning: what may change, and within which bounds.
+//! Defines the tuning task: what may change in a system, and within which bounds.
 
 use weir_model::{Expiry, Interval, Limit, Place, Policy, Rate, System, Timing};
 
@@ -8,21 +8,22 @@ use crate::tune::band::Band;
 use crate::tune::plan::{Arrangement, Choice, LimitPlan, Setting, SharedTimer};
 use crate::tune::platform::Platform;
 
-/// The user's wishes beside the file.
+/// What the user asks for in addition to the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// How much more than it is asked for a limit may let through: 0.1 is 10 %.
+    /// The share by which a limit may let through more than is asked of it: 0.1 is 10 %.
     pub over_admission: f64,
-    /// The rate at which the shared timer has to run.
+    /// The rate at which the shared timer has to run; `None` if the tuner may choose.
     pub timer_rate: Option<Rate>,
-    /// The most cycles for which interrupts together may hold the processor.
+    /// The most cycles for which interrupts together may hold the processor; `None` if there is no
+    /// bound.
     pub longest_delay: Option<u64>,
-    /// Which of the limits at the largest scale are chosen.
+    /// The rule that chooses among the limits at the largest scale.
     pub aim: Aim,
 }
 
 impl Default for Options {
-    /// An over-admission of 10 %, no other bounds, and the knee.
+    /// An over-admission of 10 %, no other bounds, and the aim [`Aim::Knee`].
     fn default() -> Self {
         Self {
             over_admission: 0.1,
@@ -33,14 +34,14 @@ impl Default for Options {
     }
 }
 
-/// Which limits are the best of those that let through the same share of the tolerated rates
+/// Which limits are the best among those that let through the same share of the tolerated rates
 /// (decision 0019).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Aim {
-    /// Those with the least product of overhead and longest delay.
+    /// The limits with the least product of overhead and longest delay.
     #[default]
     Knee,
-    /// Those with the fewest timer interrupts. Bursts grow as far as deadlines allow.
+    /// The limits with the fewest timer interrupts. Bursts grow as far as deadlines allow.
     FewestInterrupts,
 }
 
@@ -49,16 +50,18 @@ pub enum Aim {
 pub struct TunedSource {
     /// Index in [`System::sources`].
     pub source: usize,
-    /// The rates between which its limit has to lie.
+    /// The rates between which the source's limit has to lie.
     pub band: Band,
-    /// The arrangements that are possible; the policy that the file states stays.
+    /// The arrangements that are possible. If the file states a policy, all of them have that
+    /// policy.
     pub ways: Vec<Arrangement>,
-    /// The channel that the file states for it, as an index into [`Platform::channels`].
+    /// The channel that the file states for the limit, as an index into [`Platform::channels`];
+    /// `None` if the file states none.
     pub channel: Option<usize>,
 }
 
 impl TunedSource {
-    /// May the shared timer clear it?
+    /// Whether the shared timer may clear the source.
     #[must_use]
     pub fn may_share(&self) -> bool {
         self.ways.contains(&Arrangement::Shared)
@@ -68,38 +71,39 @@ impl TunedSource {
 /// The shared timer that may be used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slot {
-    /// Index in [`System::timers`]; none: a new one.
+    /// Index in [`System::timers`]; `None` if the tuner has to add a timer.
     pub timer: Option<usize>,
-    /// The channel that the file states for it, as an index into [`Platform::channels`].
+    /// The channel that the file states for the timer, as an index into [`Platform::channels`];
+    /// `None` if the file states none.
     pub channel: Option<usize>,
 }
 
-/// A system with what may be changed in it.
+/// A system and what the tuner may change in it.
 #[derive(Clone)]
 pub struct TuningTask<'a> {
     /// The system.
     pub system: &'a System,
-    /// Its timers.
+    /// The timers of the system's processor.
     pub platform: &'a Platform,
     /// What the user asks for.
     pub options: Options,
     /// The sources whose limits are chosen, in the file's order.
     pub tuned: Vec<TunedSource>,
-    /// The shared timer.
+    /// The shared timer that the tuner may use.
     pub slot: Slot,
     /// The channels and divisors that the rest of the system uses.
     pub taken: ChannelOccupancy,
-    /// Can the file state this plan? It is asked of plans that work otherwise, for rules that the
-    /// timers alone do not show.
+    /// Tells whether the file can state a plan. It is called only for plans that work otherwise,
+    /// and covers rules that do not follow from the timers alone.
     pub accepts: Option<Accepts<'a>>,
 }
 
-/// A judge of plans.
+/// A predicate on plans.
 pub type Accepts<'a> = &'a (dyn Fn(&LimitPlan) -> bool + Sync);
 
 impl<'a> TuningTask<'a> {
-    /// The limits that the tuned sources have now. `None` if one has no limit, or one on a channel
-    /// that the platform does not know.
+    /// The limits that the tuned sources have now. `None` if a source has no limit, or a limit on a
+    /// channel that the platform does not have.
     #[must_use]
     pub fn current(&self) -> Option<LimitPlan> {
         let setting = |channel: &str, interval: Interval| {
@@ -141,8 +145,8 @@ impl<'a> TuningTask<'a> {
         Some(LimitPlan { shared, choices })
     }
 
-    /// The task for `system`: it tunes every source that states an expected or a tolerated rate,
-    /// but for those in `keep` (indices in [`System::sources`]).
+    /// The task for `system`. It tunes every source that states an expected or a tolerated rate,
+    /// except the sources in `keep` (indices in [`System::sources`]).
     #[must_use]
     pub fn new(
         system: &'a System,
@@ -204,7 +208,7 @@ impl<'a> TuningTask<'a> {
             .position(|channel| channel.name == name)
     }
 
-    /// The first shared timer of the file that no source uses which stays as it is.
+    /// The first shared timer of the file that no kept source uses.
     fn free_timer(&self, keep: &[usize]) -> Slot {
         let system = self.system;
         let is_free = |timer: usize| {
@@ -225,7 +229,7 @@ impl<'a> TuningTask<'a> {
         }
     }
 
-    /// Can a timer of the file clear sources? The alarm of a group that is at rest is none.
+    /// Whether a timer of the file can clear sources. The alarm of a group at rest cannot.
     fn can_clear(&self, timer: usize) -> bool {
         let timer = self.system.timers.get(timer);
         let channel = timer.and_then(|timer| self.channel(&timer.channel));
@@ -273,15 +277,15 @@ impl<'a> TuningTask<'a> {
         }
     }
 
-    /// Does the scale of the tolerated rates matter to any source?
+    /// Whether the scale of the tolerated rates matters to any source.
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.tuned.iter().any(|tuned| tuned.band.is_scaled())
     }
 }
 
-/// The arrangements for a source with this limit: those of its policy or, without a limit, those
-/// that are worth a try.
+/// The arrangements for a source with this limit: those of its policy or, if it has no limit, those
+/// that are worth trying.
 #[must_use]
 pub fn ways(limit: &Limit) -> Vec<Arrangement> {
     if limit.place == Place::Hardware {
@@ -305,7 +309,7 @@ pub fn ways(limit: &Limit) -> Vec<Arrangement> {
     }
 }
 
-/// The requests per second, in hertz, that bring the packets of a source's flows with deadlines.
+/// The rate of requests, in hertz, that brings the packets of a source's flows with deadlines.
 fn promised(system: &System, source: usize) -> f64 {
     let packets = system.promised_hertz(source);
     let taken = system

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The periods of a shared timer among which the best one is.
+//! Narrows the periods of a shared timer to those among which the best one lies.
 //!
-//! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. But two
-//! systems that ask for less are monotone: one of the bursts alone, which only grow with the
-//! period, and one of the rates and the timer's own interrupts, which only grow as it gets shorter.
-//! A deadline that breaks in one of them breaks in the system itself; so two bisections leave a
-//! window, which is searched from the longest period to the shortest. A part of the window is left
-//! out if not even the bursts of its shortest period keep the deadlines with its longest period:
-//! every plan of the part asks for more.
+//! Whether deadlines hold is not monotone in the period, since bursts are whole numbers. Two
+//! systems with less demand are monotone, however. One has the bursts alone, which only grow with
+//! the period. The other has the rates and the timer's own interrupts, which only grow as the
+//! period gets shorter. A deadline that breaks in one of them also breaks in the system itself. Two
+//! bisections therefore leave a window, which is searched from the longest period to the shortest.
+//! A part of the window is skipped if even the bursts of its shortest period break deadlines with
+//! its longest period, because every plan of that part has more demand.
 
 use std::cmp::Reverse;
 
@@ -22,11 +22,11 @@ use crate::tune::platform::MOST_BURST;
 use crate::tune::task::{TunedSource, TuningTask};
 use crate::{analyse, units_hold};
 
-/// An interval longer than any system runs.
+/// An interval in cycles that is longer than any system runs.
 pub(crate) const NEVER: u64 = 1 << 44;
 
-/// Tries plans from the longest period to the shortest and gives the first result of `judge`. Plans
-/// with a higher timer rate than `most_rate` are not tried.
+/// Tries plans from the longest period to the shortest and returns the first result of `judge`.
+/// Plans with a higher timer rate than `most_rate` are not tried.
 pub fn first<T>(
     task: &TuningTask,
     layout: &Layout,
@@ -41,7 +41,8 @@ pub fn first<T>(
     let mut periods = periods(task, layout, scale, bound);
     let at = |period: u64| plan(task, layout, scale, period, bound);
     if let Some(most) = most_rate {
-        // Rates that are equal but for rounding are compared by the rest of the objective.
+        // Rates that differ only by rounding count as equal. The rest of the objective decides
+        // between them.
         let is_slow = |&period: &u64| {
             at(period).is_none_or(|plan| {
                 let system = plan.apply(task.system, task.platform);
@@ -60,11 +61,11 @@ pub fn first<T>(
     alike.find_map(|plans| first_of(task, plans, &judge))
 }
 
-/// Leaves the periods of the window.
+/// Keeps only the periods of the window.
 fn keep_window(task: &TuningTask, layout: &Layout, scale: Percent, periods: &mut Vec<u64>) {
     let is_long = |period: u64| !is_in_time(task, &bursts_alone(task, layout, scale, period));
     let is_not_short = |period: u64| is_in_time(task, &rates_alone(task, layout, scale, period));
-    // Most windows are empty, which the ends show.
+    // Most windows are empty, and their two ends are enough to show that.
     let is_empty = periods.last().is_none_or(|&shortest| is_long(shortest))
         || periods
             .first()
@@ -78,16 +79,17 @@ fn keep_window(task: &TuningTask, layout: &Layout, scale: Percent, periods: &mut
     periods.truncate(to);
 }
 
-/// May the layout keep the deadlines at `scale` with any bursts of limiters that have channels of
-/// their own? The window does not depend on these.
+/// Whether the layout may keep the deadlines at `scale`, for any bursts of limiters with their own
+/// channels. The window does not depend on these bursts.
 pub(crate) fn may_hold(task: &TuningTask, layout: &Layout, scale: Percent) -> bool {
     let mut periods = periods(task, layout, scale, BandRule::Ignored);
-    // A layout without a shared timer has one period, and asks for the same in both systems.
+    // A layout without a shared timer has one period, and the same demand in both systems.
     keep_window(task, layout, scale, &mut periods);
     !periods.is_empty()
 }
 
-/// Do the plans differ only in the period of the shared timer, in whole ticks, and in the bursts?
+/// Whether the plans differ only in the period of the shared timer, in whole ticks, and in the
+/// bursts.
 pub(crate) fn is_alike(a: &LimitPlan, b: &LimitPlan) -> bool {
     let timer = |plan: &LimitPlan| {
         let setting = plan.shared.map(|of| of.setting);
@@ -101,7 +103,8 @@ pub(crate) fn is_alike(a: &LimitPlan, b: &LimitPlan) -> bool {
     timer(a) == timer(b) && others(a) == others(b)
 }
 
-/// The first result of `judge` for plans that are alike, from the longest period to the shortest.
+/// The first result of `judge` for plans that are alike (see `is_alike`), from the longest period
+/// to the shortest.
 fn first_of<T>(
     task: &TuningTask,
     plans: &[LimitPlan],
@@ -119,15 +122,15 @@ fn first_of<T>(
     first_of(task, longer, judge).or_else(|| first_of(task, shorter, judge))
 }
 
-/// Is it known that no plan from `longest` to `shortest` keeps the deadlines, since not even the
-/// bursts of the shortest period do as rarely as the longest lets them through?
+/// Whether it is known that no plan from `longest` to `shortest` keeps the deadlines. This is so if
+/// deadlines break even with the bursts of the shortest period at the period of the longest.
 pub(crate) fn is_refuted(task: &TuningTask, longest: &LimitPlan, shortest: &LimitPlan) -> bool {
     if longest == shortest {
         return false;
     }
     let clock = task.system.cpu.clock_hz;
     let period = |plan: &LimitPlan| plan.shared.map_or(0, |of| of.setting.interval.cycles());
-    // A source that is too slow for its limit is not bounded by it, but by its own rate.
+    // A source that is too slow for its limit is bounded by its own rate and not by the limit.
     let is_held = longest
         .choices
         .iter()
@@ -146,8 +149,8 @@ pub(crate) fn is_refuted(task: &TuningTask, longest: &LimitPlan, shortest: &Limi
     is_held && !is_in_time(task, &less.apply(task.system, task.platform))
 }
 
-/// A system that asks for less than one with a shared timer of this period: each source that shares
-/// it has its burst once, and the rest evenly. The timer costs nothing.
+/// A system with less demand than one with a shared timer of this period. Each source that shares
+/// the timer has its burst once, and then evenly spaced requests. The timer costs nothing.
 pub(crate) fn bursts_alone(
     task: &TuningTask,
     layout: &Layout,
@@ -162,8 +165,8 @@ pub(crate) fn bursts_alone(
         let skew = entry.saturating_add(task.system.cpu.longest_instruction + 1);
         let burst = Band::burst(tuned.band.asked(scale), period, clock, MOST_BURST)
             .map_or(u64::from(MOST_BURST), u64::from);
-        // A bursty limiter lets through 2 N and N per period: never less than N and one per
-        // spacing. The bucket's own jitter takes some of N.
+        // A bursty limiter lets through 2 N requests and then N per period, which is never less
+        // than N and one per spacing. The bucket's own jitter reduces its N.
         let tokens = burst.saturating_sub(skew.div_ceil(spacing));
         let may_be_held = arrival.is_none_or(|arrival| arrival.saturating_mul(burst) < period);
         match u32::try_from(tokens) {
@@ -179,8 +182,9 @@ pub(crate) fn bursts_alone(
     })
 }
 
-/// A system that asks for less than one with a shared timer of this period: each source that shares
-/// it has one request per period or, if that is more, its rate evenly; and the timer runs.
+/// A system with less demand than one with a shared timer of this period. Each source that shares
+/// the timer has one request per period or, if that is more, evenly spaced requests at its rate.
+/// The timer's own interrupts are included.
 pub(crate) fn rates_alone(
     task: &TuningTask,
     layout: &Layout,
@@ -194,7 +198,7 @@ pub(crate) fn rates_alone(
         let spacing = spacing(tuned, scale, clock).min(period);
         evenly(source, spacing.max(line(source, clock).unwrap_or(0)));
     });
-    // The least urgent timer that may be taken delays the fewest units.
+    // Of the timers that may be used, the least urgent one delays the fewest units.
     let channels = task.platform.channels.iter();
     let least_urgent = channels
         .filter_map(|channel| Some((&channel.level, channel.shared.as_ref()?)))
@@ -216,7 +220,7 @@ pub(crate) fn rates_alone(
 }
 
 /// The system with limiters that cost nothing and serve one request after the other. `loosen`
-/// changes the sources that share the timer, which is silent.
+/// changes the sources that share the timer; the timer itself never interrupts.
 fn loosened(
     task: &TuningTask,
     layout: &Layout,
@@ -237,7 +241,8 @@ fn loosened(
             ..EventCosts::default()
         };
         if source.moderation.is_some() {
-            // Moderation makes requests rarer in ways that are not modelled here.
+            // Moderation makes requests rarer in ways that are not modelled here, so only one
+            // request is counted.
             evenly(source, NEVER);
         } else if *way == Arrangement::Shared {
             loosen(tuned, source);
@@ -257,8 +262,8 @@ fn loosened(
     system
 }
 
-/// The system with limiters that cost nothing and let through just what is asked for: no limits of
-/// the tuned sources ask for less.
+/// The system with limiters that cost nothing and let through exactly what is asked for. No limits
+/// of the tuned sources have less demand.
 #[must_use]
 pub fn ideal(task: &TuningTask, scale: Percent) -> System {
     let cheapest = task.tuned.iter().map(|tuned| {
@@ -274,7 +279,8 @@ pub fn ideal(task: &TuningTask, scale: Percent) -> System {
     })
 }
 
-/// The least cost of a request of this source in this arrangement; none: no channel says.
+/// The least cost, in cycles, of a request of this source in this arrangement; `None` if no channel
+/// has the arrangement.
 fn least_cost(task: &TuningTask, source: usize, way: Arrangement) -> Option<u64> {
     if way == Arrangement::Hardware {
         return Some(task.system.cpu.unlimited.request_served);
@@ -291,8 +297,8 @@ fn least_cost(task: &TuningTask, source: usize, way: Arrangement) -> Option<u64>
     of_channels.map(|costs| costs.request_served).min()
 }
 
-/// The longest spacing of single requests whose rate is still below the one that the limit has to
-/// let through.
+/// The longest spacing of single requests, in cycles, whose rate is still below the rate that the
+/// limit has to let through.
 fn spacing(tuned: &TunedSource, scale: Percent, clock_hz: u64) -> u64 {
     Band::longest(tuned.band.asked(scale), 1, clock_hz).saturating_add(1)
 }
@@ -306,13 +312,13 @@ pub(crate) fn evenly(source: &mut Source, interval: u64) {
     source.limit.silicon = None;
 }
 
-/// The least cycles between two requests of the line; none without bound.
+/// The least number of cycles between two requests of the line; `None` if there is no bound.
 fn line(source: &Source, clock_hz: u64) -> Option<u64> {
     let worst = source.rates.worst?;
     Some((worst.period_cycles(clock_hz).ceil() as u64).max(1))
 }
 
-/// Does every deadline hold, and does no interrupt take longer than the user wants?
+/// Whether every deadline holds and no interrupt takes longer than the user allows.
 pub(crate) fn is_in_time(task: &TuningTask, system: &System) -> bool {
     units_hold(system)
         && task.options.longest_delay.is_none_or(|most| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes chosen limits into the text of a system file. Whatever does not change stays as it is,
-//! byte for byte.
+//! Writes chosen limits into the text of a system file. All text that does not change stays the
+//! same, byte for byte.
 
 use toml_edit::{
     ArrayOfTables, DocumentMut, Formatted, InlineTable, Item, Table, TableLike, TomlError, Value,
@@ -20,22 +20,22 @@ pub enum WriteBackError {
     /// A source or a timer of the system is not in the text.
     #[error("the file has no [[{section}]] called `{name}`: tune the file that was read")]
     Missing {
-        /// `source` or `timer`.
+        /// The kind of the section: `source` or `timer`.
         section: &'static str,
-        /// Its name.
+        /// The name of the source or timer.
         name: String,
     },
     /// A value stands where a table should be.
     #[error("`{key}` of `{name}` is not a table: write `{key} = {{ … }}`")]
     NotATable {
-        /// The key.
+        /// The key that holds the value.
         key: &'static str,
-        /// Of which source or timer.
+        /// The name of the source or timer that has the key.
         name: String,
     },
 }
 
-/// The text of `text`, whose system is `system`, with the limits of `plan`.
+/// Writes the limits of `plan` into `text`, the file of `system`, and returns the new text.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -97,8 +97,8 @@ pub fn write_back(
 /// The mark with which some editors begin a text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// `written` with the byte order mark and the line ends of `text`, which the library leaves out. A
-/// line that is not in `text` ends as its first line does.
+/// Returns `written` with the byte order mark and the line ends of `text`, because the TOML library
+/// drops them. A line that is not in `text` ends like the first line of `text`.
 fn with_ends_of(text: &str, written: &str) -> String {
     const ENDS: [&str; 2] = ["\r\n", "\n"];
     let end_of = |line: &str| ENDS.into_iter().find(|end| line.ends_with(end));
@@ -125,7 +125,7 @@ fn with_ends_of(text: &str, written: &str) -> String {
     result
 }
 
-/// The text with another `burst` in the limit of the source `name`.
+/// Returns the text with another `burst` in the limit of the source `name`.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -135,7 +135,7 @@ pub fn write_burst(text: &str, name: &str, burst: u32) -> Result<String, WriteBa
     })
 }
 
-/// The text with another expected rate, in hertz, of the source `name`.
+/// Returns the text with another expected rate, in hertz, for the source `name`.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -145,7 +145,7 @@ pub fn write_expected(text: &str, name: &str, hertz: f64) -> Result<String, Writ
     })
 }
 
-/// The text with the priority of the source `name` for each of `others`, too.
+/// Returns the text with the priority of the source `name` also given to each of `others`.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -172,7 +172,7 @@ pub fn write_priority_of(
     Ok(document.to_string())
 }
 
-/// The text with this flavour of the board's port.
+/// Returns the text with another flavour of the board's port.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -184,7 +184,8 @@ pub fn write_flavour(text: &str, flavour: &str) -> Result<String, WriteBackError
     Ok(document.to_string())
 }
 
-/// The text with a limit in hardware of the source `name` to one request per `interval` cycles.
+/// Returns the text with a limit in hardware for the source `name`: one request per `interval`
+/// cycles.
 ///
 /// # Errors
 /// [`WriteBackError`], if the text is not that of the system.
@@ -201,7 +202,7 @@ pub fn write_in_hardware(text: &str, name: &str, interval: u64) -> Result<String
     Ok(document.to_string())
 }
 
-/// The text with a change to the table `key` of the source `name`.
+/// Returns the text with a change to the table `key` of the source `name`.
 fn write_in(
     text: &str,
     name: &str,
@@ -235,8 +236,8 @@ fn change_table(
     Ok(())
 }
 
-/// Changes a table in braces. The space in front of its end belongs to the last value: it stays
-/// there.
+/// Changes an inline table. The space before its closing brace belongs to the last value; this
+/// function keeps that space at the end.
 fn change_inline<T>(table: &mut InlineTable, change: impl FnOnce(&mut dyn TableLike) -> T) -> T {
     let last = table.iter().last();
     let space = last.and_then(|(key, value)| {
@@ -330,8 +331,8 @@ fn write_limit(
     }
 }
 
-/// Writes a rate, and the prescaler with which it has the wanted interval on a timer one of whose
-/// clock is so many cycles.
+/// Writes a rate, and the prescaler with which a timer gets the wanted interval. One cycle of the
+/// timer's input clock takes `clock_cycles` processor cycles.
 fn set_interval(
     table: &mut dyn TableLike,
     interval_key: &str,
@@ -344,8 +345,8 @@ fn set_interval(
     set_number(table, "prescaler", interval.tick / clock_cycles.max(1));
 }
 
-/// Writes the interval as `rate`, unless the file has `interval_key` or no short rate is rounded to
-/// it.
+/// Writes the interval as `rate`. Writes `interval_key` if the file already has that key, or if no
+/// short rate is rounded to exactly this interval.
 fn set_rate(
     table: &mut dyn TableLike,
     interval_key: &str,
@@ -358,7 +359,7 @@ fn set_rate(
     match rate {
         Some(rate) => set_text(table, "rate", &rate),
         None => {
-            // The interval takes the place of the rate.
+            // The interval replaces the rate.
             rename(table, "rate", interval_key);
             set_text(
                 table,
@@ -369,8 +370,8 @@ fn set_rate(
     }
 }
 
-/// Renames a key and moves it to the end of its table, with the comment beside it; does nothing if
-/// there is none.
+/// Renames a key and moves it to the end of its table, with the comment beside it. Does nothing if
+/// the table does not have the key.
 fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     if table.get(to).is_some() {
         take_out(table, from);
@@ -385,8 +386,8 @@ fn rename(table: &mut dyn TableLike, from: &str, to: &str) {
     }
 }
 
-/// Removes a key, but not the comments above and beside it: they go to the next key or, without
-/// one, to the one before.
+/// Removes a key and keeps the comments above and beside it. They go to the next key or, if there
+/// is none, to the key before.
 fn take_out(table: &mut dyn TableLike, key: &str) {
     let text = |of: Option<&toml_edit::RawString>| {
         of.and_then(toml_edit::RawString::as_str)
@@ -441,7 +442,7 @@ fn set_number(table: &mut dyn TableLike, key: &str, number: u64) {
     }
 }
 
-/// Sets a value; the comments around it stay.
+/// Sets a value and keeps the comments around it.
 fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) => {
@@ -454,7 +455,8 @@ fn set(table: &mut dyn TableLike, key: &str, mut value: Value) {
     }
 }
 
-/// Changes the table of `section` with this name, written as `[[section]]` or in an array.
+/// Changes the table of `section` that has this name, whether it is written as `[[section]]` or in
+/// an array.
 fn entry(
     document: &mut DocumentMut,
     section: &'static str,
@@ -482,7 +484,7 @@ fn entry(
     }
 }
 
-/// Adds a timer behind the others; without others, before the first source.
+/// Adds a timer after the last timer or, if there is none, before the first source.
 fn add_timer(document: &mut DocumentMut, name: &str, channel: &str) {
     let text = |text: &str| Value::String(Formatted::new(text.to_owned()));
     if let Some(Item::Value(Value::Array(array))) = document.get_mut("timer") {
