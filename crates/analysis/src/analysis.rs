@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The analysis of a whole system: first how late timers are served, on which the limiters' curves
-//! depend, then every response time.
+//! Analyses a whole system. It first computes how late timers are served, because the limiters'
+//! curves depend on that, and then every response time.
 
 use rayon::prelude::*;
 use weir_model::{Expiry, Policy, System};
@@ -12,26 +12,27 @@ use crate::units::{Latencies, Part, Unit, Units, longest_timer};
 /// The results for one unit.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The unit.
+    /// The analysed interrupt, task or bottom half.
     pub unit: Unit,
     /// Cycles for which less urgent work can keep the unit waiting.
     pub blocking: u64,
-    /// Its worst-case response time with what shows it, or why there is none.
+    /// The worst-case response time with the windows that prove it, or the reason why there is
+    /// none.
     pub outcome: Result<Solution, BoundFailure>,
 }
 
 /// Why a unit has no worst-case response time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BoundFailure {
-    /// These more urgent sources, or this one itself, may interrupt without end (the pure
+    /// These more urgent sources, or the unit's own source, may interrupt without bound (the pure
     /// interrupts of regehr2005 §5.2).
     Starved(Vec<Part>),
-    /// The demand leaves no bound.
+    /// The demand has no bound.
     NoBound(NoBound),
 }
 
 impl Row {
-    /// Does the unit keep its deadline? None: it has none.
+    /// Whether the unit keeps its deadline. `None` if it has no deadline.
     #[must_use]
     pub fn holds(&self) -> Option<bool> {
         let deadline = self.unit.deadline?;
@@ -43,26 +44,27 @@ impl Row {
     }
 }
 
-/// What a system guarantees.
+/// The results for a whole system.
 #[derive(Debug, Clone)]
 pub struct Analysis {
-    /// A row per interrupt, task and bottom half, in the order of [`Units::units`].
+    /// One row per interrupt, task and bottom half, in the order of [`Units::units`].
     pub rows: Vec<Row>,
-    /// How late each source's timer is served.
+    /// The most cycles by which each source's timer is served late.
     pub latencies: Latencies,
 }
 
 impl Analysis {
-    /// Does every unit that has a deadline keep it?
+    /// Whether every unit that has a deadline keeps it.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|row| row.holds() != Some(false))
     }
 
-    /// The longest response time in cycles of a receiver's own jobs, whether time or packets
-    /// release them. A job that a packet releases begins at the end of its top half, so that the
-    /// bound holds from the packet's delivery, too. None: there is no bound, or the receiver does
-    /// nothing itself. `system` is the one that was analysed.
+    /// The longest response time, in cycles, of a receiver's own jobs, whether time or packets
+    /// release them. The bound of a job that a packet releases also holds from the packet's
+    /// delivery, because the job's release is the end of the packet's top half. `None` if there is
+    /// no bound, or if the receiver has no work of its own. `system` must be the system that was
+    /// analysed.
     #[must_use]
     pub fn response_of(&self, system: &System, receiver: usize) -> Option<u64> {
         let rows = self.rows.iter();
@@ -72,19 +74,19 @@ impl Analysis {
             .flatten()
     }
 
-    /// The row of a unit.
+    /// The row of a unit; `None` if there is no such unit.
     #[must_use]
     pub fn row(&self, part: Part) -> Option<&Row> {
         self.rows.iter().find(|row| row.unit.part == part)
     }
 }
 
-/// After so many rounds, a latency that still grows is taken for a whole interval, the most that
-/// matters (J in CONTRACTS.md).
+/// The most rounds for the latencies. A latency that still grows then is set to a whole interval,
+/// the most that matters (J in core/CONTRACTS.md).
 const MOST_ROUNDS: usize = 64;
 
-/// Analyses `system`, which may be any that the model lets through. A demand beyond the processor
-/// gives rows without bound.
+/// Analyses `system`, which may be any system that the model accepts. A demand beyond the
+/// processor's capacity gives rows without a bound.
 #[must_use]
 pub fn analyse(system: &System) -> Analysis {
     let latencies = latencies(system);
@@ -98,9 +100,9 @@ pub fn analyse(system: &System) -> Analysis {
     }
 }
 
-/// Does every unit that has a deadline keep it? Like [`analyse`], but stops at the first unit that
-/// does not. Deadlines of packets are those of flows:
-/// [`keeps_deadlines`](crate::check::keeps_deadlines) looks at them, too.
+/// Whether every unit that has a deadline keeps it. Works like [`analyse`], but stops at the first
+/// unit that does not. Deadlines of packets belong to flows and are not checked here:
+/// [`keeps_deadlines`](crate::check::keeps_deadlines) checks them too.
 #[must_use]
 pub fn units_hold(system: &System) -> bool {
     let latencies = latencies(system);
@@ -121,10 +123,11 @@ pub fn units_hold(system: &System) -> bool {
     }
 }
 
-/// The fewest units for which another thread is woken up.
+/// The least number of units for which several threads are used.
 const WORTH_THREADS: usize = 128;
 
-/// Gives `of` for each number below `count`, in order; on all processors if there are many.
+/// Calls `of` for each number below `count` and returns the results in order. Uses all processors
+/// if there are many numbers.
 pub(crate) fn each<T: Send>(count: usize, of: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     if count < WORTH_THREADS {
         (0..count).map(of).collect()
@@ -160,10 +163,10 @@ fn row_within(units: &Units, unit: &Unit, limits: Limits) -> Row {
     }
 }
 
-/// How late each source's interrupts can begin: the least solution of the system in which limiters'
-/// curves depend on latencies, and latencies on curves.
+/// How late each source's interrupts can begin. This is the least fixed point of two dependencies:
+/// limiters' curves depend on latencies, and latencies depend on the curves.
 fn latencies(system: &System) -> Latencies {
-    // With this latency, no source is counted on to stay below its limit.
+    // With this latency, the analysis no longer relies on any source staying below its limit.
     let at_most = |source| {
         let longest = longest_borne(source, system.cpu.clock_hz);
         most_latency(source).max(longest.map_or(0, |longest| longest.saturating_add(1)))
@@ -221,7 +224,8 @@ fn latencies_after(system: &System, latencies: &Latencies) -> Latencies {
             Some(longest) if units.is_counted_on(index) => late(Part::Request(index), longest)
                 .map(|request| expiry.saturating_add(request))
                 .filter(|&both| both <= longest)
-                // With a longer latency it is no longer counted on.
+                // With a longer latency the analysis no longer relies on the source staying below
+                // its limit.
                 .unwrap_or(expiry.max(longest.saturating_add(1))),
             _ => expiry,
         };

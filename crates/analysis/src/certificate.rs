@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The certificate: the system in cycles and what shows each bound, for a program that does not
-//! believe this one.
+//! The certificate: the system in cycles and the proof of each bound, for a program that checks
+//! them independently.
 //!
-//! docs/certificate.md tells its fields one by one, and what `weir verify` does with them.
-//! Everything here only copies; nothing is calculated that is not in the analysis already.
+//! docs/certificate.md describes each field and how `weir verify` checks it. This module only
+//! copies values of the analysis; it calculates nothing.
 
 use serde::{Serialize, Serializer};
 use weir_model as model;
@@ -16,23 +16,23 @@ use crate::limiter::line_interarrival;
 use crate::rta::NoBound;
 use crate::units::{Part, Units, flow_interarrival};
 
-/// The version of the format.
+/// The version of the certificate's format.
 pub const VERSION: u64 = 2;
 
-/// What `weir verify` checks.
+/// The data that `weir verify` checks.
 #[derive(Debug, Clone, Serialize)]
 pub struct Certificate<'a> {
-    /// [`VERSION`].
+    /// The format's version, [`VERSION`].
     certificate: u64,
     system: Description<'a>,
     verdict: Verdict,
-    /// L of each source.
+    /// The latency L of each source, in cycles.
     latencies: &'a [u64],
     rows: Vec<Row>,
     flows: Vec<FlowClaim>,
 }
 
-/// The certificate of `analysis`, which is that of `system`.
+/// Makes the certificate of `system`, whose analysis is `analysis`.
 #[must_use]
 pub fn certificate<'a>(system: &'a System, analysis: &'a Analysis) -> Certificate<'a> {
     let units = Units::new(system, &analysis.latencies);
@@ -53,8 +53,8 @@ pub fn certificate<'a>(system: &'a System, analysis: &'a Analysis) -> Certificat
     }
 }
 
-/// The system as the certificate describes it: `weir verify --system` compares it with what a file
-/// says today.
+/// The system as the certificate describes it. `weir verify --system` compares it with the system
+/// of the current file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Description<'a> {
     name: &'a str,
@@ -86,7 +86,7 @@ struct Source<'a> {
     max_work: Option<u64>,
     packet_units: u64,
     queue: Option<u64>,
-    /// The floor of the clock by the worst rate.
+    /// The clock divided by the worst rate, rounded down; `None` if there is no worst rate.
     interarrival: Option<u64>,
     moderation: Option<Moderation>,
     limit: Limit,
@@ -162,7 +162,7 @@ struct Flow<'a> {
     name: &'a str,
     source: usize,
     receiver: usize,
-    /// The floor of the clock by the flow's rate.
+    /// The clock divided by the flow's rate, rounded down; `None` if there is no rate.
     interarrival: Option<u64>,
     top_half: u64,
     demux: u64,
@@ -200,11 +200,11 @@ enum Outcome {
 #[derive(Debug, Clone, Serialize)]
 struct Bound {
     cost: u64,
-    /// Base, step, period and jitter of each staircase.
+    /// The base, step, period and jitter of each staircase.
     curve: Vec<[u64; 4]>,
     blocking: u64,
     busy_window: u64,
-    /// Of each job the arrival A, the start s and the finish f (docs/certificate.md).
+    /// The arrival A, the start s and the finish f of each job (docs/certificate.md).
     jobs: Vec<[u64; 3]>,
     start_delay: u64,
     response: u64,
@@ -228,7 +228,7 @@ fn unit<S: Serializer>(part: &Part, serializer: S) -> Result<S::Ok, S::Error> {
     .serialize(serializer)
 }
 
-/// `system` as a certificate describes it.
+/// Describes `system` in the form of a certificate.
 #[must_use]
 pub fn description(system: &System) -> Description<'_> {
     let clock = system.cpu.clock_hz;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer of `weir check` as data: a verdict, the rows behind it, what it rests on, what the
-//! limits buy and how far the sources could go.
+//! The result of `weir check` as data: a verdict, the rows behind it, its assumptions, the effect
+//! of the limits, and the headroom of the sources.
 //!
-//! Sources, timers, receivers and flows are called by their names, so that everything can be
-//! printed or written as JSON as it is: the types' fields are the keys of `weir check --json`.
-//! Times are in cycles of the processor, rates in hertz, shares of the processor from 0 to 1.
+//! Sources, timers, receivers and flows are referred to by name, so that the data can be printed or
+//! written as JSON without a change. The fields of these types are the keys of `weir check --json`.
+//! Times are in cycles of the processor, rates in hertz, and shares of the processor from 0 to 1.
 mod assumptions;
 mod bound;
 mod buffers;
@@ -34,56 +34,57 @@ use crate::analysis::{Analysis, analyse};
 use crate::rta::Demand;
 use crate::units::Units;
 
-/// The answer: can something go wrong?
+/// The answer to the question whether a deadline can be missed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Every deadline holds, on the assumptions that are listed.
+    /// Every deadline holds under the listed assumptions.
     Guaranteed,
-    /// A row or a flow misses its deadline, or may.
+    /// A row or a flow misses its deadline, or may miss it.
     NotGuaranteed,
-    /// Nothing misses its deadline, but nothing is proven either: a source does not state the most
-    /// work of one interrupt, or nothing has a deadline.
+    /// Nothing misses its deadline, but nothing is proven either. Either a source does not state
+    /// the most work of one interrupt, or nothing has a deadline.
     NotProven,
 }
 
 /// The report on a system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// The answer.
+    /// The verdict on the whole system.
     pub verdict: Verdict,
-    /// The share of the processor that is asked for at worst in the long run; above 1 the processor
-    /// cannot give it. None: a source has no bound.
+    /// The share of the processor that is demanded at worst in the long run. A value above 1
+    /// exceeds the processor. `None` if a source has no bound.
     pub utilisation: Option<f64>,
-    /// Interrupts, tasks and bottom halves; what the processor runs first comes first.
+    /// Interrupts, tasks and bottom halves, in the order in which the processor prefers them.
     pub rows: Vec<Row>,
     /// The sources in the file's order.
     pub sources: Vec<SourceRow>,
-    /// The name of the source whose rate is nearest to breaking a deadline or, if deadlines are
-    /// missed, has to fall least for all to hold. None: no rate of a single source decides.
+    /// The name of the source whose rate is nearest to breaking a deadline. If deadlines are
+    /// missed, it is the source whose rate has to fall least for all to hold. `None` if no rate of
+    /// a single source decides.
     pub most_critical: Option<String>,
     /// The flows in the file's order.
     pub flows: Vec<FlowRow>,
-    /// What all results rest on.
+    /// The assumptions behind all results.
     pub assumptions: Assumptions,
 }
 
 /// A step of [`report`], announced before it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The system as if it had no limits.
+    /// The analysis of the system without its limits.
     WithoutLimits,
-    /// How far each rate could rise.
+    /// The search for how far each rate could rise.
     Headroom,
-    /// Whether the guarantee needs the rates that the file states.
+    /// The test whether the guarantee needs the rates that the file states.
     Rates,
 }
 
 /// The number of steps that [`report`] announces.
 pub const STEPS: u64 = 3;
 
-/// The report on `system`, whose analysis is `analysis`. Calls `begins` before each step, to show
-/// progress.
+/// Makes the report on `system`, whose analysis is `analysis`. Calls `begins` before each step, to
+/// show progress.
 #[must_use]
 pub fn report(system: &System, analysis: &Analysis, begins: &mut dyn FnMut(Step)) -> CheckReport {
     let units = Units::new(system, &analysis.latencies);
@@ -126,8 +127,9 @@ pub(crate) fn verdict(system: &System, analysis: &Analysis, flows: &[FlowRow]) -
     }
 }
 
-/// The same system without limits: every source interrupts as often as it asks (the pure interrupts
-/// of regehr2005 §5.2). No limit in software or hardware, no polling, and no timers for them.
+/// The same system without limits. Every source interrupts as often as it requests (the pure
+/// interrupts of regehr2005 §5.2). The system has no limit in software or hardware, no polling, and
+/// no timers for them.
 #[must_use]
 pub fn without_limits(system: &System) -> System {
     let mut unlimited = system.clone();
@@ -140,8 +142,8 @@ pub fn without_limits(system: &System) -> System {
     unlimited
 }
 
-/// Rows cannot be added up: either the line's interrupt or the timer's serves a request that was
-/// held back, but both rows count it.
+/// The utilisations of rows must not be added up. Either the line's interrupt or the timer's serves
+/// a request that was held back, but both rows count it.
 fn utilisation(system: &System, units: &Units) -> Option<f64> {
     let mut sum = 0.0;
     for source in 0..system.sources.len() {
@@ -160,7 +162,7 @@ fn utilisation(system: &System, units: &Units) -> Option<f64> {
 }
 
 impl CheckReport {
-    /// The rows that miss their deadline, most urgent first.
+    /// The rows that miss their deadline, the most urgent first.
     pub fn missing_rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| row.misses())
     }

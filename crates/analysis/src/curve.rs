@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrival curves: the most events in any window of a length, in cycles.
+//! Arrival curves: the most events in any window of a given length in cycles.
 
 use response_time_analysis::arrival::ArrivalBound;
 use response_time_analysis::time::Duration;
 
-/// The longest time that is told apart: about 36 years at 1 GHz. Sums stay below it, so that no
-/// arithmetic of Weir or of a library can overflow.
+/// The longest time that is distinguished, in cycles: about 36 years at 1 GHz. Sums stay below it,
+/// so that no arithmetic of Weir or of a library can overflow.
 pub const FOREVER: u64 = 1 << 60;
 
-/// `base + step * floor((delta - 1 + jitter) / period)` events in any half-open window of `delta` >
-/// 0 cycles; none in an empty one.
+/// A curve of `base + step * floor((delta - 1 + jitter) / period)` events in any half-open window
+/// of `delta` > 0 cycles, and 0 events in an empty window.
 ///
-/// Every limiter of core/CONTRACTS.md is one (there t = delta - 1, since its windows are closed),
-/// as is a sporadic task with release jitter (base = step = 1) and what happens once (step = 0).
+/// The curve of every limiter of core/CONTRACTS.md has this form; there t = delta - 1, because its
+/// windows are closed. A sporadic task with release jitter also has it (base = step = 1), and so
+/// has a single burst (step = 0).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staircase {
-    /// Events at one instant.
+    /// Events that can come at one instant.
     pub base: u64,
     /// Events that each further period adds.
     pub step: u64,
-    /// Cycles, at least 1.
+    /// The period in cycles, at least 1.
     pub period: u64,
-    /// Cycles by which an event may be late.
+    /// The most cycles by which an event may be late.
     pub jitter: u64,
 }
 
 impl Staircase {
-    /// One event per `period` cycles, each up to `jitter` cycles late.
+    /// A curve of one event per `period` cycles, each up to `jitter` cycles late.
     #[must_use]
     pub fn sporadic(period: u64, jitter: u64) -> Self {
         Self {
@@ -37,7 +38,7 @@ impl Staircase {
         }
     }
 
-    /// `base` events, once.
+    /// A curve of `base` events that come only once.
     #[must_use]
     pub fn once(base: u64) -> Self {
         Self {
@@ -61,8 +62,8 @@ impl Staircase {
         self.base.saturating_add(self.step.saturating_mul(periods))
     }
 
-    /// The shortest window in which there may be `events` > 0 events; none if there never are so
-    /// many.
+    /// The length in cycles of the shortest window that can have `events` > 0 events; `None` if no
+    /// window can.
     fn window_of(self, events: u64) -> Option<u64> {
         if events <= self.base {
             return Some(1);
@@ -80,18 +81,20 @@ impl Staircase {
         self.step as f64 / self.period as f64
     }
 
-    /// Cycles at which the line of slope [`Self::rate`] above every step crosses zero.
+    /// Events at time zero of the line with slope [`Self::rate`] that touches the staircase from
+    /// above.
     fn upper_intercept(self) -> f64 {
         self.base as f64 + self.rate() * self.jitter as f64
     }
 
-    /// Cycles at which the line of slope [`Self::rate`] below every step crosses zero.
+    /// Events at time zero of the line with slope [`Self::rate`] that touches the staircase from
+    /// below.
     fn intercept(self) -> f64 {
         self.base as f64 + self.rate() * (self.jitter as f64 - self.period as f64)
     }
 }
 
-/// The least of several staircases at each length of a window.
+/// The minimum of several staircases at each length of a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curve {
     first: Staircase,
@@ -99,7 +102,7 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The curve of one staircase.
+    /// The curve that consists of one staircase.
     #[must_use]
     pub fn new(first: Staircase) -> Self {
         Self {
@@ -108,19 +111,19 @@ impl Curve {
         }
     }
 
-    /// The lower of this curve and `other`, at each length.
+    /// The minimum of this curve and `other` at each length.
     #[must_use]
     pub fn and(mut self, other: Staircase) -> Self {
         self.rest.push(other);
         self
     }
 
-    /// The staircases of which the curve is the least.
+    /// The staircases whose minimum is the curve.
     pub fn staircases(&self) -> impl Iterator<Item = Staircase> + '_ {
         std::iter::once(self.first).chain(self.rest.iter().copied())
     }
 
-    /// The curve with one event less in every window.
+    /// The curve with one event fewer in every window.
     #[must_use]
     pub fn less_one(&self) -> Self {
         let less = |staircase: Staircase| Staircase {
@@ -133,7 +136,7 @@ impl Curve {
         }
     }
 
-    /// The curve with `times` as many events at each step.
+    /// The curve with `times` events in place of each event.
     #[must_use]
     pub fn times(&self, times: u64) -> Self {
         let scaled = |staircase: Staircase| Staircase {
@@ -155,8 +158,8 @@ impl Curve {
         })
     }
 
-    /// The shortest window in which there may be `events` > 0 events; none if there never are so
-    /// many.
+    /// The length in cycles of the shortest window that can have `events` > 0 events; `None` if no
+    /// window can.
     #[must_use]
     pub fn window_of(&self, events: u64) -> Option<u64> {
         self.staircases()
@@ -172,8 +175,8 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero of a line of slope [`Self::rate`] that lies nowhere above the curve.
-    /// They may be negative.
+    /// Events at time zero of a line with slope [`Self::rate`] that lies nowhere above the curve.
+    /// The number may be negative.
     #[must_use]
     pub fn intercept(&self) -> f64 {
         self.staircases()
@@ -181,8 +184,8 @@ impl Curve {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Events at time zero, and per cycle, of a line that lies nowhere below the curve: that of the
-    /// staircase of the least rate.
+    /// Events at time zero, and events per cycle, of a line that lies nowhere below the curve. It
+    /// is the line of the staircase with the least rate.
     #[must_use]
     pub fn upper_line(&self) -> (f64, f64) {
         self.staircases()

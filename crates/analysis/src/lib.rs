@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system guarantees, and why: limiters as tasks (regehr2005 §5.2), interrupts as the
-//! processor runs them, response times.
+//! Computes what a system guarantees, and proves it. Limiters become tasks (regehr2005 §5.2),
+//! interrupts get the ranks that the processor gives them, and every unit gets a response time.
 //!
 //! [`analyse`] takes a resolved system and gives a row per interrupt, task and bottom half.
-//! docs/analysis.md derives the equations. [`tune`] goes the other way: from deadlines to limits.
+//! docs/analysis.md derives the equations. [`tune`] goes the other way: it finds limits for given
+//! deadlines.
 // Cycles become f64 only for shares of the processor and for bounds that are rounded to the safe
 // side.
 #![expect(

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The order of the processor: interrupts before tasks, and each kind among itself.
+//! The order in which the processor runs work: interrupts before tasks, and an order within each
+//! kind.
 
 use weir_model::{Cpu, Level, Nesting, TaskModel};
 
-/// A place in the order of the processor. The greater runs first.
+/// A position in the order in which the processor runs work. The greater rank runs first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// Tasks, then interrupts.
+    /// The class: interrupts exceed tasks.
     class: RankTier,
     /// The urgency of a task, or the preemption group of an interrupt.
     group: u32,
-    /// The order inside a group; the chip's own order counts downwards.
+    /// The order inside a group. The chip's own order counts downwards, so it is inverted here.
     inside: u32,
 }
 
@@ -23,9 +24,9 @@ enum RankTier {
 /// A rank, and the threshold that a rank has to exceed to preempt its holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreemptionRank {
-    /// The rank that decides who is started.
+    /// The rank that decides which waiting unit starts first.
     pub rank: Rank,
-    /// The rank that decides who may interrupt it once it runs; not below the first.
+    /// The rank that decides what may preempt the unit once it runs. It is not below `rank`.
     pub threshold: Rank,
 }
 
@@ -72,20 +73,22 @@ impl PreemptionRank {
         }
     }
 
-    /// Does `other` run before this when both wait? Equals may come in either order.
+    /// Whether `other` runs before this unit when both wait. Units of equal rank may run in either
+    /// order.
     #[must_use]
     pub fn is_delayed_by(&self, other: &Self) -> bool {
         other.rank >= self.rank
     }
 
-    /// Can `other` interrupt this? The second of two equals waits in practice, but to count on it
-    /// would need a promise about their order.
+    /// Whether `other` can preempt this unit. In practice the second of two equal units waits, but
+    /// the analysis could only rely on that with a promise about their order.
     #[must_use]
     pub fn is_preempted_by(&self, other: &Self) -> bool {
         other.rank > self.threshold || (other.rank == self.rank && self.threshold == self.rank)
     }
 
-    /// Can one run of the less urgent `other` keep this waiting, once it has begun?
+    /// Whether one run of the less urgent `other` can keep this unit waiting, once the run has
+    /// begun.
     #[must_use]
     pub fn is_blocked_by(&self, other: &Self) -> bool {
         other.rank < self.rank && other.threshold >= self.rank

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The interrupt of a timer that several limits share (regehr2005 §3.5).
+//! The demand of the interrupt of a timer that several limits share (regehr2005 §3.5).
 
 use weir_model::{Expiry, Source, System};
 
@@ -16,18 +16,19 @@ fn cleared_by(system: &System, timer: usize) -> impl Iterator<Item = (usize, &So
         .filter(move |(_, source)| source.limit.expiry == Some(Expiry::Shared(timer)))
 }
 
-/// A shared timer's interrupt, as other units see it.
+/// The demand of a shared timer's interrupt as other units see it.
 #[derive(Debug)]
 pub(crate) struct TimerDemands {
-    /// Without the handlers that run inside it, which count as the lines'.
+    /// The demand without the handlers that run inside the interrupt, because they count as runs of
+    /// the sources' lines.
     pub by_tasks: Demand,
-    /// With those handlers, since an interrupt may stand above the line of a source that the timer
-    /// serves; and with the instruction that runs between two interrupts.
+    /// The demand with those handlers, because an interrupt may rank above the line of a source
+    /// that the timer serves. It includes the instruction that runs between two interrupts.
     pub by_interrupts: Demand,
 }
 
 impl TimerDemands {
-    /// The demands of a timer of `system`, whose sources have `tasks`.
+    /// Computes the demands of a timer of `system`, whose sources have the demands `tasks`.
     pub fn new(system: &System, timer: usize, tasks: &[Tasks]) -> Self {
         let (base, period) = system
             .timers

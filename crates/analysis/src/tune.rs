@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chooses limits, bursts and shared timers such that every deadline holds, says what each choice
+//! Chooses limits, bursts and shared timers such that every deadline holds, tells what each choice
 //! costs, and writes them into the system file.
 //!
-//! The objective is decision 0005 (docs/decisions/). Each result was analysed whole by
-//! the analysis.
+//! The objective is that of decision 0005 (docs/decisions/). The analysis has confirmed each result
+//! for the whole system.
 mod assign;
 mod band;
 mod explain;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a system file: every error of it, each pointing at its place and saying what
-//! would be right.
+//! The errors of a system file. Each points at its place in the text and says what would be right.
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +8,11 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
 
 use crate::section::first_line;
 
-/// The most errors that are shown; the rest is counted. A file with more of them is no system file.
+/// The most errors that are shown; further errors are only counted. A file with more errors is
+/// probably not a system file.
 const MOST_SHOWN: usize = 50;
 
-/// The label of a key that its section does not know.
+/// The label at a key that its section does not have.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key";
 
 /// One error of a system file.
@@ -24,7 +24,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// An error at `at`; the label there says `label`.
+    /// Makes an error at the place `at`, which is marked with `label`.
     pub(crate) fn new(
         message: impl Into<String>,
         at: SourceSpan,
@@ -37,40 +37,40 @@ impl Problem {
         }
     }
 
-    /// Adds what would be right.
+    /// Adds a help text that says what would be right.
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Adds a second place that has to do with the error.
+    /// Adds a second place that is involved in the error.
     #[must_use]
     pub(crate) fn and_at(mut self, at: SourceSpan, label: impl Into<String>) -> Self {
         self.labels.push((at, label.into()));
         self
     }
 
-    /// Has the file a key that its section does not know?
+    /// Whether the error is a key that its section does not have.
     #[must_use]
     pub fn is_unknown_key(&self) -> bool {
         self.labels.iter().any(|(_, label)| label == UNKNOWN_KEY)
     }
 
-    /// What is wrong.
+    /// The message that says what is wrong.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What would be right.
+    /// The help text that says what would be right; `None` if there is none.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The places of the error, in bytes of the text: the first one, and what else has to do with
-    /// it.
+    /// The places of the error, in bytes of the text. The main place comes first, then other places
+    /// that are involved.
     pub fn spans(&self) -> impl Iterator<Item = SourceSpan> + '_ {
         self.labels.iter().map(|label| label.0)
     }
@@ -104,8 +104,8 @@ impl Diagnostic for Problem {
     }
 }
 
-/// The errors of a system file, in the order of their places. A [`Diagnostic`] with the file's
-/// text: a single error is shown as itself, several as related ones.
+/// The errors of a system file, in the order of their places. This is a [`Diagnostic`] with the
+/// file's text. A single error is shown directly, and several are shown as related errors.
 #[derive(Debug)]
 pub struct Diagnostics {
     source: NamedSource<String>,
@@ -114,7 +114,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// All errors, the first [`Problem`] of the file first; at least one.
+    /// All errors, at least one, in the order of their places.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
@@ -177,7 +177,7 @@ pub(crate) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    /// An empty collection for this text.
+    /// Makes an empty collection for this text.
     pub fn of(text: &'a str) -> Self {
         Self {
             text,
@@ -185,7 +185,8 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// Adds an error. A label over several lines is cut to the first, where a section begins.
+    /// Adds an error. A label over several lines is cut to the first line, where its section
+    /// begins.
     pub fn add(&mut self, mut problem: Problem) {
         for (at, _) in &mut problem.labels {
             let begin = at.offset().min(self.text.len());
@@ -195,7 +196,7 @@ impl<'a> Problems<'a> {
         self.found.push(problem);
     }
 
-    /// Adds an error without a second place.
+    /// Adds an error with one place.
     pub fn report(
         &mut self,
         message: impl Into<String>,
@@ -206,7 +207,7 @@ impl<'a> Problems<'a> {
         self.add(Problem::new(message, at, label).help(help));
     }
 
-    /// Does the same as [`Self::report`]; gives none, for a value that cannot be read.
+    /// Does the same as [`Self::report`], and returns `None` for the value that cannot be read.
     pub fn refuse<T>(
         &mut self,
         message: impl Into<String>,
@@ -217,18 +218,18 @@ impl<'a> Problems<'a> {
         self.refuse_with(Problem::new(message, at, label).help(help))
     }
 
-    /// Does the same as [`Self::add`]; gives none, for a value that cannot be read.
+    /// Does the same as [`Self::add`], and returns `None` for the value that cannot be read.
     pub fn refuse_with<T>(&mut self, problem: Problem) -> Option<T> {
         self.add(problem);
         None
     }
 
-    /// Has nothing been found?
+    /// Whether no error has been found.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
 
-    /// The errors, in the order of the text.
+    /// Returns the errors in the order of the text. `name` is the name of the file.
     pub fn into_diagnostics(mut self, name: &str) -> Diagnostics {
         self.found
             .sort_by_key(|problem| problem.spans().next().map_or(0, |at| at.offset()));
@@ -242,51 +243,52 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// Why a system file was not loaded.
+/// The reason why a system file was not loaded.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum LoadError {
     /// The file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The system's reason. It is in the message; as its source it would be shown twice.
+        /// The reason from the operating system. It is part of the message, so it is not also
+        /// returned as the error's source, which would show it twice.
         cause: io::Error,
     },
-    /// The file is too large to be a system file; it was not read.
+    /// The file is too large for a system file, so it was not read.
     #[error("{} is larger than {most} bytes, which no system file needs", path.display())]
     #[diagnostic(help(
         "is it the file you meant? A system file is TOML and begins with `schema = 1`"
     ))]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The most bytes that are read.
+        /// The largest number of bytes that is read.
         most: u64,
     },
-    /// The file is no text.
+    /// The file is not UTF-8 text.
     #[error("{} is not text: byte {offset} (line {line}) is not UTF-8", path.display())]
     #[diagnostic(help("a system file is TOML, which is UTF-8 text, and begins with `schema = 1`"))]
     NotText {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The first byte that is wrong, counted from 0.
+        /// The offset in bytes of the first byte that is wrong, counted from 0.
         offset: usize,
-        /// Its line, counted from 1.
+        /// The line of that byte, counted from 1.
         line: usize,
     },
-    /// The text is not a system.
+    /// The text does not describe a valid system.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Invalid(#[from] Diagnostics),
 }
 
-/// The one of `known` that was probably meant by `written`.
+/// The name of `known` that `written` probably means; `None` if no name is similar.
 pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // One wrong letter in three, or two swapped ones: with more it is another word.
+    // A name counts as similar with at most one wrong letter in three, or two swapped letters.
     let most = written.chars().count() / 3;
     known
         .into_iter()
@@ -302,11 +304,11 @@ pub(crate) fn nearest<'a>(
         .map(|(_, name)| name)
 }
 
-/// "did you mean `x`? The … are `x`, `y`": the help for a name that nobody has, of those that are
-/// `known`.
+/// The help "did you mean `x`? The … are `x`, `y`" for a name that does not exist. `known` are the
+/// names that exist.
 #[must_use]
 pub fn did_you_mean(written: &str, what: &str, known: &[&str]) -> String {
-    // A list that nobody reads to its end helps nobody.
+    // A longer list would not help the reader.
     const MOST_LISTED: usize = 40;
     let list = match known {
         [] => format!("there are no {what}"),

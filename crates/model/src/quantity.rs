@@ -1,75 +1,77 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rates and durations with their units: `4kHz`, `250 cycles`, `2 ms`.
+//! Rates and durations with their units, for example `4kHz`, `250 cycles` or `2 ms`.
 //!
-//! Both are positive and finite by construction, so that nothing behind the parser has to think
-//! about zero, negative or infinite rates.
+//! Both are always positive and finite, so that code after the parser does not have to handle zero,
+//! negative or infinite values.
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not a quantity. The message names what was read and what would be right.
+/// The reason why a text is not a quantity. The message quotes the text and says what would be
+/// right.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum QuantityError {
     /// The part before the unit is not a decimal number.
     #[error("`{text}` does not begin with a number: write {example}")]
     NotANumber {
-        /// The text as it was given.
+        /// The text that was read.
         text: String,
-        /// Texts of this quantity that are right.
+        /// Correct texts of this quantity.
         example: &'static str,
     },
-    /// There is no unit, or one that this quantity does not have.
+    /// The text has no unit, or one that this quantity does not have.
     #[error("`{text}` has {found}: the units are {units}, so write {example}")]
     Unit {
-        /// The text as it was given.
+        /// The text that was read.
         text: String,
-        /// What stands where the unit should be.
+        /// The part of the text where the unit should be.
         found: String,
-        /// The units that exist.
+        /// The units that this quantity has.
         units: &'static str,
-        /// Texts of this quantity that are right.
+        /// Correct texts of this quantity.
         example: &'static str,
     },
-    /// Zero, or less.
+    /// The value is zero or negative.
     #[error("`{text}` is not more than zero: write {example}")]
     NotPositive {
-        /// The text as it was given.
+        /// The text that was read.
         text: String,
-        /// Texts of this quantity that are right.
+        /// Correct texts of this quantity.
         example: &'static str,
     },
-    /// Beyond what the quantity can hold.
+    /// The value is larger than the quantity can hold.
     #[error("`{text}` is too large: the most is {most}")]
     TooLarge {
-        /// The text as it was given.
+        /// The text that was read.
         text: String,
-        /// The largest value.
+        /// The largest value that the quantity can hold.
         most: &'static str,
     },
-    /// It has more digits than can be kept.
+    /// The number has more digits than can be stored exactly.
     #[error("`{text}` has too many digits: write at most 18 digits")]
     TooPrecise {
-        /// The text as it was given.
+        /// The text that was read.
         text: String,
     },
-    /// It is shorter than a clock cycle where a number of cycles is wanted.
+    /// A number of cycles is wanted, but the duration is shorter than a clock cycle.
     #[error("`{text}` is less than one cycle of a {clock} clock: write at least 1 cycle")]
     LessThanACycle {
-        /// The duration.
+        /// The duration that was read.
         text: String,
-        /// The clock.
+        /// The rate of the clock.
         clock: Rate,
     },
 }
 
 const RATE_UNITS: &[(&str, f64)] = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)];
 const RATE_EXAMPLE: &str = "for example 20kHz, 781Hz or 4MHz";
-/// The most hertz: above the clock of any chip that Weir knows, and low enough that every product
-/// with a period is an exact integer of f64.
+/// The largest rate in hertz. It is above the clock of any supported chip, and low enough that
+/// every product with a period is an exact integer of f64.
 const RATE_MOST: f64 = 1e12;
 
 const TIME_UNITS: &[(&str, f64)] = &[("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
 const TIME_EXAMPLE: &str = "for example 250cycles, 10us, 2ms or 1s";
-/// The most seconds, about 31 years: at 1 GHz still few enough cycles for f64 and u64.
+/// The longest time in seconds, about 31 years. At 1 GHz its number of cycles still fits f64 and
+/// u64.
 const TIME_MOST_SECONDS: f64 = 1e9;
 const CYCLES_MOST: u64 = 1 << 62;
 
@@ -78,10 +80,10 @@ const CYCLES_MOST: u64 = 1 << 62;
 pub struct Rate(f64);
 
 impl Rate {
-    /// A rate of `hertz`.
+    /// Makes a rate of `hertz`.
     ///
     /// # Errors
-    /// Zero, negative, not a number, or more than 10¹² Hz.
+    /// Returns an error if `hertz` is zero, negative, not a number, or more than 10¹² Hz.
     pub fn from_hertz(hertz: f64) -> Result<Self, QuantityError> {
         checked(
             hertz,
@@ -93,13 +95,13 @@ impl Rate {
         .map(Self)
     }
 
-    /// Events per second.
+    /// The rate in events per second.
     #[must_use]
     pub fn hertz(self) -> f64 {
         self.0
     }
 
-    /// The rate rounded to whole hertz, at least 1: a clock.
+    /// The rate rounded to whole hertz, at least 1, which is the form of a clock's rate.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -117,8 +119,8 @@ impl Rate {
         clock_hz as f64 / self.0
     }
 
-    /// The least whole number of cycles of a clock of `clock_hz` between two events, at least 1.
-    /// Rounded down, so that events are never taken for rarer than they are.
+    /// The least whole number of cycles of a clock of `clock_hz` between two events, at least 1. It
+    /// is rounded down, so that events never seem rarer than they are.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -141,27 +143,27 @@ impl FromStr for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// Prints the largest unit in which the number is at least one; the text reads back as the same
+    /// Prints the largest unit in which the number is at least one. The text reads back as the same
     /// rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&shortest(self.0, RATE_UNITS))
     }
 }
 
-/// A span of time: in seconds, or in cycles of a clock that the reader of the file knows.
+/// A span of time, in seconds or in cycles of a clock that the system file states.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Duration {
-    /// Clock cycles, at least one.
+    /// The number of clock cycles, at least one.
     Cycles(u64),
-    /// Seconds: more than zero, at most 10⁹.
+    /// The number of seconds, more than zero and at most 10⁹.
     Seconds(f64),
 }
 
 impl Duration {
-    /// The duration in cycles of a clock of `clock_hz`, rounded to the nearest.
+    /// The duration in cycles of a clock of `clock_hz`, rounded to the nearest cycle.
     ///
     /// # Errors
-    /// The duration rounds to no cycle at all.
+    /// Returns an error if the duration rounds to zero cycles.
     pub fn cycles(self, clock_hz: u64) -> Result<u64, QuantityError> {
         match self {
             Self::Cycles(cycles) => Ok(cycles),
@@ -255,10 +257,10 @@ fn split<'a>(text: &'a str, example: &'static str) -> Result<(f64, &'a str), Qua
     Ok((number, unit))
 }
 
-/// Splits `20 kHz` into `20` and `kHz`, whatever the number is.
+/// Splits `20 kHz` into the texts `20` and `kHz`, without checking the number.
 pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
     let trimmed = text.trim();
-    // An `e` belongs to the number only where a digit or a sign follows it.
+    // An `e` belongs to the number only if a digit or a sign follows it.
     let number_end = trimmed
         .char_indices()
         .find(|&(at, c)| {
@@ -270,7 +272,7 @@ pub(crate) fn number_and_unit(text: &str) -> (&str, &str) {
         })
         .map_or(trimmed.len(), |(at, _)| at);
     let unit = match trimmed[number_end..].trim_start() {
-        // The micro sign, and the letter mu.
+        // These are the micro sign and the Greek letter mu.
         "\u{b5}s" | "\u{3bc}s" => "us",
         unit => unit,
     };
@@ -325,7 +327,8 @@ fn checked(
 fn shortest(value: f64, units: &[(&'static str, f64)]) -> String {
     let fits = units.iter().rev().find(|(_, scale)| value >= *scale);
     let (name, scale) = fits.copied().unwrap_or((units[0].0, units[0].1));
-    // Dividing may lose the last bit. Then the smallest unit is shown, in which f64 prints exactly.
+    // The division may lose the last bit. The text then uses the smallest unit, in which f64 prints
+    // exactly.
     let number = value / scale;
     if number * scale == value {
         format!("{number}{name}")

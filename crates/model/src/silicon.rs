@@ -1,89 +1,94 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limiter in silicon (rtl/limit): its shape, the intervals that it can keep, and how late it
-//! delivers.
+//! The limiter in silicon (rtl/limit): its parameters, the intervals that it can keep, and the
+//! delay of its deliveries.
 //!
-//! It has a phase of `phase_bits` bits for each source, which grows by the rate that its register
-//! holds in every tick; when it overflows, deliveries come back. So an interval is exactly tick ·
-//! ⌈2^`phase_bits` / rate⌉ clocks, and what a file asks for is rounded up to the next of these
-//! (core/CONTRACTS.md, "limit in silicon").
+//! The limiter has a phase of `phase_bits` bits for each source. In every tick the phase grows by
+//! the rate in the source's register. When the phase overflows, the source may deliver again. So an
+//! interval is exactly tick · ⌈2^`phase_bits` / rate⌉ clocks, and the interval of a file is rounded
+//! up to the next of these (core/CONTRACTS.md, "limit in silicon").
 
 use crate::system::Interval;
 
 pub use crate::file::words::{SiliconForm, SiliconReset};
 
-/// The block that enforces all limits in hardware of a system. Its clock is the processor's.
+/// The block that enforces all limits in hardware of a system. It runs with the processor's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silicon {
-    /// Sources that it limits, 1 to 1,024: those with a limit in hardware, in the system's order.
+    /// The number of sources that the block limits, 1 to 1,024. These are the sources with a limit
+    /// in hardware, in the system's order.
     pub sources: u32,
     /// Where the state of the sources is kept.
     pub form: SiliconForm,
-    /// Bits of a phase, 8 to 32.
+    /// The width of a phase in bits, 8 to 32.
     pub phase_bits: u32,
-    /// Bits of a rate, 1 to `phase_bits`.
+    /// The width of a rate in bits, 1 to `phase_bits`.
     pub rate_bits: u32,
-    /// Bits of a burst, 0 to 8; 0: strict only.
+    /// The width of a burst in bits, 0 to 8; with 0 only strict limits are possible.
     pub burst_bits: u32,
-    /// Bits of the count of what was held back, 0 to 16; 0: none.
+    /// The width of the count of held requests in bits, 0 to 16; with 0 they are not counted.
     pub held_bits: u32,
-    /// Stages of the synchroniser of each line: 0, 2 or 3.
+    /// The number of stages of each line's synchroniser: 0, 2 or 3.
     pub synchroniser: u32,
-    /// How its registers are reset.
+    /// How the block's registers are reset.
     pub reset: SiliconReset,
-    /// Is a delivery a pulse of one clock? Else it is held until it is acknowledged.
+    /// Whether a delivery is a pulse of one clock. If not, it is held until it is acknowledged.
     pub pulses: bool,
-    /// Can rates and bursts be read back?
+    /// Whether rates and bursts can be read back.
     pub readback: bool,
-    /// Has each source the user's enable bit (regehr2005 §4)?
+    /// Whether each source has an enable bit for the user (regehr2005 §4).
     pub enables: bool,
-    /// Does it tell when an overload begins?
+    /// Whether the block reports the begin of an overload.
     pub overload: bool,
-    /// Can a source be locked until reset?
+    /// Whether a source's limit can be locked until reset.
     pub lock: bool,
-    /// Has it inputs and outputs for streams of interrupt numbers?
+    /// Whether the block has inputs and outputs for streams of interrupt numbers.
     pub messages: bool,
-    /// Does it let lines through while its clock is stopped?
+    /// Whether the block passes lines through while its clock is stopped.
     pub bypass: bool,
-    /// The address where its registers begin, a multiple of 64 KiB; none: who compiles with the
-    /// generated header has to define it.
+    /// The address where the block's registers begin, a multiple of 64 KiB. `None` if the firmware
+    /// that includes the generated header has to define it.
     pub base: Option<u32>,
 }
 
 /// The numbers of one limit in silicon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiliconLimit {
-    /// Cycles of the interval that was asked for; not more than those of the interval that it got.
+    /// The interval in cycles that the file asks for. It is not more than the interval that
+    /// results.
     pub asked: u64,
-    /// What its rate register holds.
+    /// The value of the limit's rate register.
     pub rate: u32,
-    /// K: clocks from a request to its delivery, at most, while the limiter is open.
+    /// K: the most clocks from a request to its delivery, while the limiter is open.
     pub delay: u64,
-    /// Does the line ask as long as it is high? Else with each rising edge.
+    /// Whether the line requests as long as it is high. If not, it requests with each rising edge.
     pub is_level: bool,
 }
 
-/// Why an interval cannot be kept.
+/// The reason why the limiter cannot keep an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// Not even the slowest rate is slow enough.
+    /// The interval is too long even for the slowest rate.
     TooLong {
-        /// The fewest phase bits with which it would be, 9 to 32; none: not with any.
+        /// The fewest phase bits with which the interval is possible, 9 to 32; `None` if it never
+        /// is.
         phase_bits: Option<u32>,
     },
-    /// The fastest rate is too slow.
+    /// The interval is too short even for the fastest rate.
     TooShort {
-        /// The fewest rate bits with which it would do, up to the phase bits; none: not with any.
+        /// The fewest rate bits, up to the phase bits, with which the interval is possible; `None`
+        /// if it never is.
         rate_bits: Option<u32>,
     },
 }
 
-/// The most sources of a block.
+/// The most sources that one block can limit.
 pub const SILICON_SOURCES_MOST: u32 = 1024;
-/// The most bits of a phase.
+/// The most bits that a phase can have.
 const PHASE_BITS_MOST: u32 = 32;
 
 impl Silicon {
-    /// Clocks between two steps of a phase: 1 in registers, the period of the scan in memories.
+    /// Clocks between two steps of a phase: 1 if the state is in registers, the period of the scan
+    /// if it is in memories.
     #[must_use]
     pub fn tick(&self) -> u64 {
         match self.form {
@@ -94,8 +99,8 @@ impl Silicon {
         }
     }
 
-    /// Clocks from a request to its delivery, at most, while the limiter is open: K of
-    /// LIMIT-SILICON-9. What waits for an MSI to be taken is not in it.
+    /// The most clocks from a request to its delivery, while the limiter is open: K of
+    /// LIMIT-SILICON-9. It does not include the time that an MSI waits to be accepted.
     #[must_use]
     pub fn delay(&self) -> u64 {
         let scan = match self.form {
@@ -105,10 +110,11 @@ impl Silicon {
         u64::from(self.synchroniser) + LINE_STAGES + scan
     }
 
-    /// The rate for the shortest interval of at least so many clocks.
+    /// The rate for the shortest interval of at least `cycles` clocks.
     ///
     /// # Errors
-    /// [`Misfit`]: no rate that the register can hold is slow enough, or none is fast enough.
+    /// Returns [`Misfit`] if no rate that the register can hold is slow enough, or if none is fast
+    /// enough.
     pub fn rate(&self, cycles: u64) -> Result<u32, Misfit> {
         let ticks = cycles.div_ceil(self.tick()).max(1);
         let rate = fastest(ticks, self.phase_bits);
@@ -129,7 +135,7 @@ impl Silicon {
         }
     }
 
-    /// The longest interval of at most so many clocks; none: the shortest is longer.
+    /// The longest interval of at most `cycles` clocks; `None` if even the shortest is longer.
     #[must_use]
     pub fn interval_at_most(&self, cycles: u64) -> Option<u64> {
         let (longest, shortest) = self.range();
@@ -143,7 +149,7 @@ impl Silicon {
         (interval <= cycles).then_some(interval)
     }
 
-    /// The interval that a rate of at least 1 makes.
+    /// The interval that results from a rate of at least 1.
     #[must_use]
     pub fn interval(&self, rate: u32) -> Interval {
         let whole = 1_u64 << self.phase_bits.min(PHASE_BITS_MOST);
@@ -161,14 +167,14 @@ impl Silicon {
     }
 }
 
-/// Clocks from a line's synchroniser to its output: an edge is seen in one clock, noted and
-/// delivered in the next, and at the output after that.
+/// Clocks from a line's synchroniser to its output. The limiter sees an edge in one clock, notes
+/// and delivers it in the next, and drives the output after that.
 const LINE_STAGES: u64 = 3;
-/// Sources that a scan visits in a row, one a clock, before it leaves one clock to the bus (GROUP
+/// Sources that a scan visits in a row, one per clock, before it leaves one clock to the bus (GROUP
 /// of rtl/limit/src/weir_limit_scan.sv).
 const SCAN_GROUP: u64 = 8;
 
-/// The largest number of so many bits.
+/// The largest number that has this many bits.
 const fn most(bits: u32) -> u64 {
     (1 << bits) - 1
 }
@@ -177,9 +183,9 @@ const fn most(bits: u32) -> u64 {
 fn fastest(ticks: u64, bits: u32) -> u64 {
     let whole = 1_u64 << bits;
     match ticks {
-        // Every rate overflows after one tick at the earliest.
+        // With any rate, at least one tick passes before the phase overflows.
         0 | 1 => whole,
-        // 2^bits / rate > ticks - 1.
+        // The condition is 2^bits / rate > ticks - 1.
         _ => whole.div_ceil(ticks - 1) - 1,
     }
 }
@@ -264,7 +270,7 @@ mod tests {
             let silicon = silicon(phase_bits, phase_bits - narrower);
             if let Ok(rate) = silicon.rate(cycles) {
                 prop_assert!(rate >= 1 && silicon.interval(rate).cycles() >= cycles);
-                // One more is too fast.
+                // The next larger rate is too fast.
                 prop_assert!(rate == u32::MAX || silicon.interval(rate + 1).cycles() < cycles);
                 let below = silicon.interval_at_most(cycles);
                 prop_assert!(below.is_none_or(|below| below <= cycles && silicon.rate(below).is_ok_and(|rate| silicon.interval(rate).cycles() == below)));

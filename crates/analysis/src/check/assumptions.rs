@@ -1,72 +1,77 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a guarantee rests on (docs/analysis.md, "What it rests on"), for one system.
+//! Lists the assumptions behind a guarantee (docs/analysis.md, "What it rests on") for one system.
 use serde::{Serialize, Serializer};
 use weir_model::{Cost, Flow, FrameBuffers, Origin, Place, Policy, Source, System};
 
 use super::deadlines::keeps_deadlines;
 
-/// What a guarantee rests on.
+/// The assumptions behind a guarantee.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assumptions {
-    /// The origin of the costs of interrupts: a file, a compiler.
+    /// The origin of the costs of interrupts, which is a file or a compiler.
     pub interrupt_costs: String,
-    /// Execution times of handlers, tasks and flows.
+    /// The execution times of handlers, tasks and flows.
     pub execution_times: ByOrigin,
-    /// Sources that do not state the most work of one interrupt: nothing is proven.
+    /// Sources that do not state the most work of one interrupt. Nothing is proven if there are
+    /// any.
     pub max_work_missing: Vec<String>,
-    /// Sources that state the most work of one interrupt.
+    /// The number of sources that state the most work of one interrupt.
     pub max_work_stated: usize,
-    /// The longest time for which code outside interrupts keeps them off.
+    /// The longest time for which code outside interrupts disables interrupts.
     pub critical_section: AssumedCost,
-    /// Cycles of the one instruction of the interrupted program that runs between two interrupts,
-    /// at most. It may be any, and counts as the ready task's. None: nothing runs between two.
+    /// The most cycles of the one instruction of the interrupted program that runs between two
+    /// interrupts. It may be any instruction, and counts as work of the ready task. `None` if no
+    /// instruction runs between two interrupts.
     pub instruction_between: Option<u64>,
-    /// What switching to a task and back costs.
+    /// The cost of switching to a task and back.
     pub context_switch: AssumedCost,
-    /// Cycles of a turn where tasks of the same urgency take turns. No turn is shorter, unless its
-    /// work ends.
+    /// The cycles of a turn where tasks of the same urgency take turns (round robin). A turn is
+    /// only shorter if its work ends. `None` if tasks do not take turns.
     pub time_slice: Option<u64>,
-    /// Sources that have to stay below the worst rate that the file states: those without limit,
-    /// and those whose limit alone would not suffice. Empty if a deadline is missed.
+    /// Sources that have to stay below the worst rate that the file states. These are the sources
+    /// without a limit, and those whose limit alone would not be sufficient. Empty if a deadline is
+    /// missed.
     pub worst_rates: Vec<String>,
     /// Flows that have to stay below their rate. Empty if a deadline is missed.
     pub flow_rates: Vec<String>,
-    /// Sources with a limit in software: the port keeps the promises of core/CONTRACTS.md.
+    /// The number of sources with a limit in software. For these the port has to keep the promises
+    /// of core/CONTRACTS.md.
     pub software_limits: usize,
-    /// Tasks, which do not suspend themselves.
+    /// The number of tasks. None of them may suspend itself.
     pub tasks: usize,
-    /// Receivers whose budgets begin anew at FreeRTOS's ticks, each less than a tick late.
-    pub budgets: Vec<String>,
-    /// Cards whose frames wait for others until one of FreeRTOS's ticks, each less than a tick
+    /// Receivers whose budgets are refilled at FreeRTOS's ticks, each of which is less than a tick
     /// late.
+    pub budgets: Vec<String>,
+    /// Network cards that gather frames until one of FreeRTOS's ticks, each of which is less than a
+    /// tick late.
     pub gathering: Vec<String>,
-    /// Receivers on FreeRTOS with a period: each job takes all frames that wait.
+    /// Receivers on FreeRTOS with a period. Each of their jobs has to take all frames that wait.
     pub emptying: Vec<String>,
-    /// Rows that stand for threads of a Linux kernel, one receive queue for each source.
+    /// Rows that stand for threads of a Linux kernel. Each source has to have one receive queue.
     pub kernel_threads: Vec<String>,
-    /// A timer of Linux ends caps, for which the kernel needs HRTICK_DL in debugfs.
+    /// Whether a timer of Linux ends caps. The kernel then needs HRTICK_DL in debugfs.
     pub cap_timer: bool,
-    /// Flows whose packets have a deadline. A device holds no more of them than its queue, and an
-    /// interrupt takes all that wait, but for what is beyond `max_work`; a packet that finds its
-    /// device full is lost.
+    /// Flows whose packets have a deadline. A device holds no more of their packets than its queue.
+    /// An interrupt takes all packets that wait, up to `max_work`. A packet that finds its device
+    /// full is lost.
     pub packet_deadlines: Vec<String>,
 }
 
-/// Names, by what is known about their execution times.
+/// Names, grouped by what is known about their execution times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ByOrigin {
-    /// Those whose times are all declared.
+    /// Names whose execution times are all declared.
     pub declared: Vec<String>,
-    /// Those with at least one measured time: seen, not proven.
+    /// Names with at least one measured execution time, which was observed but not proven.
     pub measured: Vec<String>,
 }
 
 /// A number of cycles and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AssumedCost {
-    /// Cycles, at worst.
+    /// The cost in cycles, at worst.
     pub cycles: u64,
-    /// The origin: `declared`, `measured` (seen, not proven) or `default` (nobody stated it).
+    /// The origin: `declared`, `measured` (observed, not proven) or `default` (not stated).
     #[serde(serialize_with = "origin_name")]
     pub origin: Origin,
 }
@@ -89,7 +94,8 @@ fn origin_name<S: Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S
     })
 }
 
-/// `kept` says that every deadline holds; only then one can ask which rates that needs.
+/// Collects the assumptions of `system`. `kept` says that every deadline holds; only then can the
+/// necessary rates be determined.
 pub(super) fn assumptions(system: &System, kept: bool) -> Assumptions {
     let (worst_rates, flow_rates) = if kept {
         rates(system)
@@ -175,12 +181,13 @@ fn execution_times(system: &System) -> ByOrigin {
     found
 }
 
-/// The names of the sources and flows of which the system needs a rate to keep its deadlines:
-/// without these rates there would be no guarantee. Where one rate or another would do, all are
+/// The names of the sources and flows whose stated rates are necessary for the deadlines. Without
+/// these rates there would be no guarantee. Where either of several rates would be enough, all are
 /// named.
 fn rates(system: &System) -> (Vec<String>, Vec<String>) {
     let is_unlimited = |source: &Source| source.limit.policy == Policy::Off;
-    // Whose worst rates are forgotten, and whether those of flows are, too.
+    // Tells whether the deadlines hold if the worst rates of the sources for which `forgotten` is
+    // true are dropped and, if `flows` is true, those of flows too.
     let keeps = |forgotten: &dyn Fn(&Source) -> bool, flows: bool| {
         let mut careless = system.clone();
         for source in &mut careless.sources {
@@ -205,7 +212,7 @@ fn rates(system: &System) -> (Vec<String>, Vec<String>) {
     } else {
         (true, true)
     };
-    // A line without a limit has no bound but its rate, unless its device gathers packets.
+    // Only its rate bounds a line without a limit, unless its device gathers packets.
     let needs_unlimited = needs_worst
         || (system.sources.iter())
             .any(|of| is_unlimited(of) && of.rates.worst.is_some() && of.moderation.is_none())
@@ -226,7 +233,7 @@ fn rates(system: &System) -> (Vec<String>, Vec<String>) {
     (sources, flows)
 }
 
-/// The receivers with a period that have frames in FreeRTOS's buffers.
+/// The receivers with a period whose frames wait in FreeRTOS's buffers.
 fn emptying(system: &System) -> Vec<String> {
     let of_receiver = |flow: &&Flow| system.frame_buffers(flow) == Some(FrameBuffers::OfReceiver);
     let frames = system.flows.iter().filter(of_receiver);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A response time, or why there is none, held against a deadline.
+//! A response time, or the reason why there is none, compared with a deadline.
 use serde::Serialize;
 use weir_model::System;
 
@@ -7,54 +7,55 @@ use crate::analysis::{BoundFailure, Row};
 use crate::rta::NoBound;
 use crate::units::Part;
 
-/// A response time compared with its deadline.
+/// The result of comparing a response time with its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BoundState {
-    /// There is a bound, and no deadline that is shorter.
+    /// There is a bound, and it does not exceed the deadline, if there is one.
     Ok,
-    /// The bound is beyond the deadline.
+    /// The bound exceeds the deadline.
     Missed,
     /// There is no bound.
     Unbounded,
 }
 
-/// Why there is no bound.
+/// The reason why there is no bound.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Sources that may interrupt without end.
+    /// Some sources may interrupt without bound.
     Starved {
-        /// Their names, at most [`MOST_NAMED`].
+        /// The names of these sources, at most [`MOST_NAMED`].
         by: Vec<String>,
-        /// Their number.
+        /// The number of these sources.
         count: usize,
     },
-    /// This row and what is more urgent ask for all of the processor, or more.
+    /// The row and more urgent work need the whole processor or more.
     Overload,
-    /// There may be a bound, but too far out to be looked for.
+    /// There may be a bound, but it is beyond the range of the search.
     TooLong,
     /// Packets wait for more than one interrupt, and the file does not say how many packets the
     /// device of this source holds.
     QueueUnstated {
-        /// Its name.
+        /// The name of the source.
         source: String,
     },
 }
 
-/// The most names that are listed; a list of a thousand helps nobody.
+/// The most names that are listed. A longer list would not help the reader.
 pub const MOST_NAMED: usize = 8;
 
-/// A worst-case response time held against a deadline.
+/// A worst-case response time, compared with a deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bound {
-    /// The outcome.
+    /// The result of the comparison.
     pub state: BoundState,
-    /// From the release to the end, at worst; none without bound.
+    /// The cycles from the release to the end, at worst; `None` if there is no bound.
     pub response_cycles: Option<u64>,
-    /// The deadline less the response; negative where it is missed. None without deadline or bound.
+    /// The deadline less the response time; negative if the deadline is missed. `None` if there is
+    /// no deadline or no bound.
     pub slack_cycles: Option<i64>,
-    /// Why there is no bound; none if there is one.
+    /// The reason why there is no bound; `None` if there is one.
     pub cause: Option<Cause>,
 }
 
@@ -95,7 +96,7 @@ impl Cause {
     pub(super) fn of(system: &System, why: &BoundFailure) -> Self {
         match why {
             BoundFailure::Starved(parts) => {
-                // Work for packets has no bound if their source has none.
+                // Work for packets has no bound if the source of the packets has none.
                 let mut sources: Vec<usize> = parts
                     .iter()
                     .filter_map(|part| match *part {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many packets of a flow may wait at once, and the room for them (docs/analysis.md, "Flows"
-//! and "On FreeRTOS").
+//! Computes how many packets of a flow may wait at once, and the room for them (docs/analysis.md,
+//! "Flows" and "On FreeRTOS").
 use weir_model::{Flow, FrameBuffers, System};
 
 use crate::analysis::Analysis;
@@ -14,8 +14,8 @@ pub(super) struct Buffers<'a> {
 }
 
 impl Buffers<'_> {
-    /// The most packets that may be in the queue of the flow with this index at once, with those of
-    /// others in the same queue; none without bound.
+    /// The most packets that may be at once in the queue of the flow with this index, including
+    /// packets of other flows in the same queue. `None` if there is no bound.
     pub fn needed(&self, index: usize) -> Option<u64> {
         let flow = self.system.flows.get(index)?;
         if self.system.frame_buffers(flow) != Some(FrameBuffers::OfReceiver) {
@@ -32,7 +32,7 @@ impl Buffers<'_> {
         Some(sum)
     }
 
-    /// The room in the queue of `flow`; none if the file does not say.
+    /// The room in the queue of `flow`, in packets; `None` if the file does not state it.
     pub fn room(&self, flow: &Flow) -> Option<u64> {
         if self.system.frame_buffers(flow) != Some(FrameBuffers::OfReceiver) {
             return flow.queue;
@@ -48,21 +48,23 @@ impl Buffers<'_> {
         self.system.flows.iter().enumerate()
     }
 
-    /// Are the frames of both flows in the same receiver's buffers?
+    /// Whether the frames of both flows wait in the buffers of the same receiver.
     fn shares(&self, flow: &Flow, other: &Flow) -> bool {
         other.receiver == flow.receiver
             && self.system.frame_buffers(other) == Some(FrameBuffers::OfReceiver)
     }
 
-    /// Can frames of `other`, which are nobody's by a port, take the buffers of `flow`?
+    /// Whether frames of `other` can take buffers from `flow`. They can if no port assigns them to
+    /// a receiver and both flows have receivers of the same urgency.
     fn is_lane_beside(&self, flow: &Flow, other: &Flow) -> bool {
         let urgency = |of: &Flow| self.system.receivers.get(of.receiver).map(|of| of.urgency);
         self.system.frame_buffers(other) == Some(FrameBuffers::OfUrgency)
             && urgency(other) == urgency(flow)
     }
 
-    /// Cycles for which a frame is in its receiver's buffer, from the release of its bottom half
-    /// on; none without bound. A receiver with a period takes all frames that wait, in each job.
+    /// The cycles for which a frame stays in its receiver's buffer, counted from the release of its
+    /// bottom half; `None` if there is no bound. A receiver with a period takes all waiting frames
+    /// in each job.
     fn kept(&self, index: usize, flow: &Flow) -> Option<u64> {
         let bottom_half = self.response(Part::BottomHalf(index))?;
         let receiver = self.system.receivers.get(flow.receiver)?;
@@ -75,12 +77,13 @@ impl Buffers<'_> {
         })
     }
 
-    /// The most packets of a flow that come in so many cycles; none without bound.
+    /// The most packets of a flow that come in `cycles` cycles; `None` if there is no bound.
     fn packets(&self, index: usize, cycles: u64) -> Option<u64> {
         Some(self.units.packets(index)?.events(cycles))
     }
 
-    /// The response of a unit, 0 if there is no such unit; none without bound.
+    /// The response time of a unit in cycles, 0 if there is no such unit; `None` if there is no
+    /// bound.
     fn response(&self, part: Part) -> Option<u64> {
         let Some(row) = self.analysis.row(part) else {
             return Some(0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a system keeps its deadlines, those of its packets included.
+//! Checks whether a system keeps its deadlines, including those of its packets.
 use weir_model::System;
 
 use super::flows::{FlowRow, flows};
 use crate::analysis::{analyse, units_hold};
 use crate::units::{Part, Units};
 
-/// Does every unit *and every flow* of `system` keep its deadline?
+/// Whether every unit *and every flow* of `system` keeps its deadline.
 #[must_use]
 pub fn keeps_deadlines(system: &System) -> bool {
     if has_flow_deadlines(system) {
@@ -16,13 +16,14 @@ pub fn keeps_deadlines(system: &System) -> bool {
     }
 }
 
-/// Has the system deadlines of packets, which [`units_hold`] does not look at?
+/// Whether the system has deadlines of packets, which [`units_hold`] does not check.
 #[must_use]
 pub fn has_flow_deadlines(system: &System) -> bool {
     system.flows.iter().any(|flow| flow.deadline.is_some())
 }
 
-/// The first unit that misses its deadline, or the bottom half of a flow that does.
+/// The first unit that misses its deadline, or the bottom half of the first flow that misses its
+/// deadline; `None` if all deadlines hold.
 pub(crate) fn first_miss(system: &System) -> Option<Part> {
     let analysis = analyse(system);
     let late = analysis

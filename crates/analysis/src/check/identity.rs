@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a row is, and what it is called by.
+//! The kind and the names of a row.
 use serde::Serialize;
 use weir_model::{Expiry, System};
 
@@ -11,7 +11,7 @@ use crate::units::Part;
 pub enum RowKind {
     /// The interrupt of a source's line.
     Interrupt,
-    /// The interrupt of a source's own timer: the limit's, or the one that polls.
+    /// The interrupt of a source's own timer, which belongs to the limit or polls the line.
     Expiry,
     /// The interrupt of a timer that several limits share.
     Timer,
@@ -21,7 +21,8 @@ pub enum RowKind {
     BottomHalf,
 }
 
-/// The kind, the name, the vector and the urgency of a part of the system.
+/// The kind, the name, the vector and the urgency of a part of the system. Tasks and bottom halves
+/// have no vector, and interrupts have no urgency.
 pub(super) fn identity(system: &System, part: Part) -> (RowKind, &str, Option<&str>, Option<u8>) {
     let urgency = |receiver: usize| system.receivers.get(receiver).map(|of| of.urgency);
     match part {

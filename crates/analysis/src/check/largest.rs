@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work that a row waits for longest: where to begin if its deadline is missed.
+//! Finds the work that a row waits for longest, which is where to begin if the row misses its
+//! deadline.
 use serde::Serialize;
 use weir_model::System;
 
@@ -14,9 +15,9 @@ use crate::units::{Part, Units};
 pub enum WorkKind {
     /// The row's own jobs.
     Own,
-    /// Less urgent work that has begun, and code that keeps interrupts off.
+    /// Less urgent work that has begun, and code that disables interrupts.
     Blocking,
-    /// The interrupts of a source, and of its own timer.
+    /// The interrupts of a source's line and of its own timer.
     Source,
     /// The interrupt of a shared timer.
     Timer,
@@ -26,24 +27,25 @@ pub enum WorkKind {
     BottomHalf,
 }
 
-/// The largest part of the time that a row takes, or of the processor if it asks for too much.
+/// The largest part of the time that a row takes. If the row needs more than the processor has, it
+/// is the largest part of the processor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LargestPart {
-    /// The work.
+    /// The kind of the work.
     pub kind: WorkKind,
-    /// The name of the source, timer, receiver or flow; none of the row's own work and of what
-    /// blocks it.
+    /// The name of the source, timer, receiver or flow; `None` for the row's own work and for
+    /// blocking.
     pub name: Option<String>,
-    /// Its cycles until the end of the job that takes longest, from the begin of the job's busy
-    /// window; none if there is no such window.
+    /// Cycles of this part, from the start of the busy window of the job that takes longest to the
+    /// end of that job. `None` if there is no such window.
     pub cycles: Option<u64>,
-    /// All cycles until then; none if there is no such window.
+    /// All cycles of the same time; `None` if there is no such window.
     pub of_cycles: Option<u64>,
-    /// Its share of the processor in the long run; none if there is a window.
+    /// The part's share of the processor in the long run; `None` if there is a window.
     pub utilisation: Option<f64>,
 }
 
-/// The largest part of `row`, if it misses its deadline, or asks for more than there is.
+/// The largest part of `row`, if the row misses its deadline or needs more than the processor has.
 pub(super) fn largest_part(system: &System, units: &Units, row: &Row) -> Option<LargestPart> {
     if row.holds() != Some(false) {
         return None;
@@ -58,7 +60,8 @@ pub(super) fn largest_part(system: &System, units: &Units, row: &Row) -> Option<
             .iter()
             .map(|demand| (*demand, false)),
     );
-    // The instruction between two interrupts and switches belong to nobody that could be named.
+    // The instruction between two interrupts and the context switches belong to no unit, so they
+    // have no name.
     let named = all.filter_map(|(demand, delays)| Some((units.owner(demand)?, demand, delays)));
     match &row.outcome {
         Ok(solution) => {
@@ -67,7 +70,7 @@ pub(super) fn largest_part(system: &System, units: &Units, row: &Row) -> Option<
                 .iter()
                 .max_by_key(|job| job.finish - job.arrival)?;
             let cycles = |demand: &Demand, delays: bool| {
-                // What only delays the start comes before the first cycle.
+                // Work that only delays the start comes before the job's first cycle.
                 demand.cycles(if delays { job.start + 1 } else { job.finish })
             };
             let mut parts = Parts::default();
@@ -104,7 +107,7 @@ pub(super) fn largest_part(system: &System, units: &Units, row: &Row) -> Option<
     }
 }
 
-/// Parts that are added up by whose work they are.
+/// Sums of work, grouped by kind and name.
 #[derive(Debug, Default)]
 struct Parts<T>(Vec<(WorkKind, Option<String>, T)>);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The longest run of each interrupt by what the system states, to be compared with observed runs.
+//! The longest run of each interrupt by what the file states, for comparison with observed runs.
 use weir_model::{Expiry, System};
 
 use crate::analysis::Analysis;
@@ -8,12 +8,12 @@ use crate::units::{Part, Units};
 /// An interrupt and its longest run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongestRun {
-    /// The name of its source or shared timer.
+    /// The name of the interrupt's source or shared timer.
     pub name: String,
-    /// What the chip calls it.
+    /// The interrupt's vector, as the chip calls it.
     pub vector: String,
-    /// Cycles from its taking to its end, with the most work that one interrupt may do; for a
-    /// source without `max_work`, with one unit.
+    /// The cycles from the start of the interrupt to its end, with the most work that one interrupt
+    /// may do. A source without `max_work` counts with one unit of work.
     pub cycles: u64,
 }
 

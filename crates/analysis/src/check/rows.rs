@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows: every interrupt, task and bottom half with its worst case.
+//! The rows of the report: every interrupt, task and bottom half with its worst case.
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use crate::limiter::Interrupt;
 use crate::rta::Demand;
 use crate::units::{Part, Unit, Units};
 
-/// How often the jobs of a row come at worst, as a task of the real-time literature: `events` per
-/// period, each late by the jitter at most. A doubled burst is a jitter of one period (regehr2005
-/// §5.2).
+/// The worst-case arrivals of a row's jobs, in the terms of the real-time literature: `events` jobs
+/// per period, each late by at most the jitter. A doubled burst is a jitter of one period
+/// (regehr2005 §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Arrivals {
-    /// Jobs per period: the burst of a bursty limit, else 1.
+    /// Jobs per period: the burst of a bursty limit, otherwise 1.
     pub events: u64,
     /// T, the period.
     pub period_cycles: u64,
@@ -31,47 +31,48 @@ pub struct Arrivals {
 /// An interrupt, a task or a bottom half.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is in the analysis.
+    /// The unit of the analysis that the row describes.
     #[serde(skip)]
     pub part: Part,
-    /// What it is.
+    /// The kind of the row.
     pub kind: RowKind,
-    /// The name of its source, timer, receiver or flow.
+    /// The name of the row's source, timer, receiver or flow.
     pub name: String,
-    /// The flow whose packets release the task; none if time does, or if the row is no task.
+    /// The flow whose packets release the task. `None` if time releases it, or if the row is not a
+    /// task.
     pub flow: Option<String>,
-    /// The interrupt's vector; none for tasks and bottom halves.
+    /// The interrupt's vector; `None` for tasks and bottom halves.
     pub vector: Option<String>,
-    /// The urgency of the task, or of the bottom half's receiver; none for interrupts.
+    /// The urgency of the task, or of the bottom half's receiver; `None` for interrupts.
     pub urgency: Option<u8>,
-    /// Its share of the processor at worst in the long run, with the requests that are refused;
-    /// none without bound.
+    /// The share of the processor that the row needs at worst in the long run, with the cost of
+    /// refused requests. `None` if there is no bound.
     pub utilisation: Option<f64>,
-    /// C: one job, at worst.
+    /// C, the worst cost of one job.
     pub cost_cycles: u64,
-    /// T and J; none without bound.
+    /// T and J; `None` if there is no bound.
     pub arrivals: Option<Arrivals>,
-    /// The deadline, from the release; for a task that packets release, from the delivery. None: it
-    /// has no deadline.
+    /// The deadline from the release or, for a task that packets release, from the delivery. `None`
+    /// if the row has no deadline.
     pub deadline_cycles: Option<u64>,
-    /// Its worst case.
+    /// The worst-case response time, compared with the deadline.
     #[serde(flatten)]
     pub bound: Bound,
-    /// What takes most of the time, if the row misses its deadline.
+    /// The work that takes most of the time, if the row misses its deadline.
     pub largest_part: Option<LargestPart>,
-    /// Its worst case if no source had a limit. None: no source has one, or the row is the
+    /// The worst case if no source had a limit. `None` if no source has one, or if the row is the
     /// interrupt of a limit's timer.
     pub without_limits: Option<Bound>,
 }
 
 impl Row {
-    /// Has the row a deadline that it may miss?
+    /// Whether the row has a deadline that it may miss.
     #[must_use]
     pub fn misses(&self) -> bool {
         self.deadline_cycles.is_some() && self.bound.state != BoundState::Ok
     }
 
-    /// Would the row lose its bound, or miss its deadline, without the limits?
+    /// Whether the row would lose its bound, or miss its deadline, without the limits.
     #[must_use]
     pub fn needs_limits(&self) -> bool {
         self.bound.state == BoundState::Ok
@@ -82,8 +83,8 @@ impl Row {
     }
 }
 
-/// The rows of `system`, in the order in which the processor runs them; equals in the system's
-/// order.
+/// The rows of `system`, in the order in which the processor prefers them. Rows of equal rank are
+/// in the system's order.
 pub(super) fn rows(
     system: &System,
     units: &Units,
@@ -106,7 +107,8 @@ pub(super) fn rows(
         .collect()
 }
 
-/// The unit that does the same work in the system without limits: a polled source would interrupt.
+/// The unit that does the same work in the system without limits. There the line of a polled source
+/// interrupts.
 fn counterpart(units: &Units, part: Part) -> Part {
     match part {
         Part::Expiry(source) if units.tasks(source).is_some_and(|of| of.request.is_none()) => {
@@ -154,9 +156,9 @@ fn utilisation(units: &Units, unit: &Unit) -> Option<f64> {
     Some(all.unwrap_or_else(|| own.utilisation()))
 }
 
-/// The staircase of the least rate, which decides in the long run, with its base written as jitter:
-/// (base, step, T, J) never allows more than (step, step, T, J'), where J' is longer by a period
-/// for each step that the base has too many.
+/// Describes a curve by its staircase of the least rate, which decides in the long run. Its base is
+/// turned into jitter: (base, step, T, J) never allows more than (step, step, T, J'), where J' is
+/// longer by one period for each step by which base exceeds step.
 fn arrivals(curve: &Curve) -> Option<Arrivals> {
     let rarest = curve.staircases().filter(|of| of.step > 0).min_by(|a, b| {
         let (left, right) = (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sources: how often they may interrupt, what limits them, and how much faster they could be.
+//! The sources of the report: how often they may interrupt, what limits them, and how much their
+//! rates could rise.
 use serde::Serialize;
 use weir_model::{Expiry, Place, Policy, System};
 
@@ -11,49 +12,52 @@ use crate::units::{Part, body};
 /// A source, its limit and its headroom.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourceRow {
-    /// Its name.
+    /// The source's name.
     pub name: String,
     /// `off`, `strict`, `paced`, `bursty`, `bucket` or `poll`.
     pub policy: &'static str,
-    /// `eager`, `lazy` or `one_shot`; none where the policy has no choice.
+    /// `eager`, `lazy` or `one_shot`; `None` if the policy has only one timing.
     pub timing: Option<&'static str>,
-    /// `software` or `hardware`; none without limit.
+    /// `software` or `hardware`; `None` if the source has no limit.
     pub place: Option<&'static str>,
-    /// The channel of its own timer, or the name of the shared timer; none without timer.
+    /// The channel of the source's own timer, or the name of the shared timer; `None` if it has no
+    /// timer.
     pub timer: Option<String>,
-    /// Requests per interval, or tokens; none without limit.
+    /// The requests per interval, or the bucket's tokens; `None` if the source has no limit.
     pub burst: Option<u32>,
-    /// The limit's interval or the timer's period after rounding; none without limit.
+    /// The limit's interval or the timer's period after rounding; `None` if the source has no
+    /// limit.
     pub interval_cycles: Option<u64>,
-    /// What the limit lets through in the long run after rounding; none without limit.
+    /// The rate that the limit lets through in the long run after rounding; `None` if there is no
+    /// limit.
     pub effective_hz: Option<f64>,
-    /// What a healthy source does; none if not stated.
+    /// The rate of a healthy source; `None` if the file does not state it.
     pub expected_hz: Option<f64>,
-    /// What the system can bear; none if not stated.
+    /// The most that the system can bear; `None` if the file does not state it.
     pub tolerated_hz: Option<f64>,
-    /// What a broken source can do; none: there is no bound.
+    /// The rate of a broken source; `None` if there is no bound.
     pub worst_hz: Option<f64>,
-    /// The name by which the file states the worst rate.
+    /// The name by which the file states the worst rate; `None` if it states none or a number.
     pub worst_name: Option<&'static str>,
-    /// The share of the processor that it would ask for at its worst rate without a limit; none:
-    /// there is no bound.
+    /// The share of the processor that the source would need at its worst rate without a limit;
+    /// `None` if there is no bound.
     pub unlimited_utilisation: Option<f64>,
-    /// How far its rate could rise.
+    /// How far the source's rate could rise.
     pub headroom: Headroom,
 }
 
-/// How far the rate of a source could rise, all else alike, before the first deadline breaks: that
-/// of its limit, or its worst rate if it has no limit.
+/// How far the rate of a source could rise, all else equal, before the first deadline breaks. The
+/// rate is that of its limit, or its worst rate if it has no limit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Headroom {
-    /// The factor on the rate; 0 if nothing helps. None: no deadline breaks, however fast the
-    /// source.
+    /// The factor on the rate; 0 if even the slowest rate breaks a deadline. `None` if no deadline
+    /// breaks at any rate.
     pub factor: Option<f64>,
-    /// The rate with that factor; none without factor or without rate.
+    /// The rate with that factor; `None` if there is no factor or no rate.
     pub hz: Option<f64>,
-    /// The row or flow whose deadline breaks first beyond it.
+    /// The row or flow whose deadline breaks first at a higher rate.
     pub binding: Option<String>,
-    /// Is it the largest such factor? Else it is only a safe one.
+    /// Whether this is the largest such factor. If not, it is a lower bound.
     pub exact: bool,
 }
 
@@ -124,7 +128,8 @@ fn name(system: &System, part: Part) -> Option<String> {
     })
 }
 
-/// The source of the least factor, but for those with which no rate helps.
+/// The source of the least factor, except for sources with which even the slowest rate breaks a
+/// deadline.
 pub(super) fn most_critical(sources: &[SourceRow]) -> Option<String> {
     sources
         .iter()

@@ -1,59 +1,62 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The assignment of channels: counters have few channels, and the channels of one counter have the
-//! same divisor.
+//! Assigns timer channels to limits. Counters have few channels, and all channels of one counter
+//! have the same divisor.
 
 use weir_model::{Interval, Policy, Timing};
 
 use crate::tune::plan::Setting;
 use crate::tune::platform::{Platform, TimerChannel};
 
-/// The purpose of a channel.
+/// What a channel is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChannelUse {
-    /// To clear several sources.
+    /// The channel clears several sources.
     Shared,
-    /// For one limiter.
+    /// The channel serves one limiter of this policy and timing.
     Own(Policy, Timing),
 }
 
 /// A limit or shared timer that needs a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
-    /// The purpose.
+    /// What the client uses the channel for.
     pub wanted: ChannelUse,
-    /// The channel that the file states; none: any that is free.
+    /// The channel that the file states; `None` if any free channel will do.
     pub channel: Option<usize>,
-    /// The shortest interval, in cycles.
+    /// The shortest interval that the client accepts, in cycles.
     pub shortest: u64,
-    /// The longest interval, in cycles.
+    /// The longest interval that the client accepts, in cycles.
     pub longest: u64,
-    /// The preemption group of the limited source. Sources whose limits use one channel are in one
-    /// group, that of its interrupt. None: the channel's own (a shared timer).
+    /// The preemption group of the limited source. All sources whose limits use one channel are in
+    /// the group of its interrupt. `None` for a shared timer, which takes the channel's own group.
     pub group: Option<u32>,
-    /// Are ticks rounded up? Then the interval is never shorter than `shortest` and may exceed
-    /// `longest`; else ticks are rounded down.
+    /// Whether ticks are rounded up. If so, the interval is never shorter than `shortest` and may
+    /// exceed `longest`. If not, ticks are rounded down.
     pub up: bool,
 }
 
 /// The channels and divisors that the rest of the system uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChannelOccupancy {
-    /// Indices in [`Platform::channels`].
+    /// The channels that are in use, as indices in [`Platform::channels`].
     pub channels: Vec<usize>,
-    /// The preemption groups of the sources whose limits use them, by index in
-    /// [`Platform::channels`].
+    /// Channels that limits use, as indices in [`Platform::channels`], each with the preemption
+    /// group of the limits' sources.
     pub groups: Vec<(usize, u32)>,
-    /// Indices in [`Platform::counters`], each with its divisor.
+    /// The counters that are in use, as indices in [`Platform::counters`], each with its divisor.
     pub divisors: Vec<(usize, u64)>,
-    /// The channels that the file keeps for a shared timer, as indices in [`Platform::channels`].
+    /// The channels that the file reserves for a shared timer, as indices in
+    /// [`Platform::channels`].
     pub only_shared: Vec<usize>,
 }
 
-/// The most attempts, more than the channels of a chip need; then it counts as impossible.
+/// The most attempts of a search, which is more than the channels of a chip need. An assignment
+/// that takes more counts as impossible.
 const MOST_ATTEMPTS: u32 = 2_000;
 
-/// Finds a setting for every client, in their order; none if there is no such assignment. Cuts as
-/// few intervals short as possible; then prefers the finest divisors, for earlier clients first.
+/// Finds a setting for every client, in the order of `clients`; `None` if there is no assignment.
+/// The search shortens as few intervals as possible. Then it prefers the finest divisors, for
+/// earlier clients first.
 #[must_use]
 pub fn assign(
     platform: &Platform,
@@ -87,16 +90,16 @@ pub fn assign(
     Some(fewer.map_or(any, |(settings, _)| settings))
 }
 
-/// A search for an assignment, depth first.
+/// A depth-first search for an assignment.
 struct Search<'a> {
     platform: &'a Platform,
-    /// The channels that the file states.
+    /// The channels that the file states for some client.
     reserved: &'a [usize],
     clients: &'a [Client],
     taken: ChannelOccupancy,
-    /// Those of the first clients.
+    /// The settings of the clients that are already placed, in their order.
     settings: Vec<Setting>,
-    /// The number of intervals that may still be cut short.
+    /// The number of further intervals that may be cut short.
     cuts_left: usize,
     attempts: u32,
 }
@@ -112,7 +115,8 @@ impl Search<'_> {
         for (index, channel) in platform.channels.iter().enumerate() {
             let may = match client.channel {
                 Some(fixed) => fixed == index,
-                // The free channels of a counter differ little: the first stands for all.
+                // The free channels of a counter are nearly equal, so only the first of them is
+                // tried.
                 None => {
                     (channel.limits > 1 || !reserved.contains(&index))
                         && !counters.contains(&channel.counter)
@@ -139,8 +143,8 @@ impl Search<'_> {
             {
                 let kind = platform.counters.get(channel.counter).map(|of| of.kind);
                 if fresh_kinds.contains(&kind) {
-                    // A client that fails with one unused counter fails with every other of its
-                    // kind.
+                    // A client that fails with one unused counter fails with every other unused
+                    // counter of this kind.
                     continue;
                 }
                 fresh_kinds.push(kind);
@@ -190,7 +194,7 @@ impl Search<'_> {
     }
 }
 
-/// Is the counter neither used nor reserved?
+/// Whether the counter is neither used nor reserved.
 fn is_fresh(
     platform: &Platform,
     taken: &ChannelOccupancy,
@@ -206,9 +210,9 @@ fn is_fresh(
         && !taken.divisors.iter().any(|(of, _)| *of == counter)
 }
 
-/// The intervals with which a channel serves the client. First come those that reach its longest
-/// interval, from the finest divisor on; then those that the counter cuts short (true), the longest
-/// first.
+/// The intervals with which a channel can serve the client; the flag is true if the counter cuts
+/// the interval short. Intervals that reach the client's longest come first, from the finest
+/// divisor on. Then come the shortened intervals, the longest first.
 fn settings_of(channel: &TimerChannel, client: &Client) -> Vec<(Interval, bool)> {
     let ranges = match client.wanted {
         ChannelUse::Shared => channel.shared.as_ref().map(|offer| &offer.ranges),
@@ -280,12 +284,13 @@ mod tests {
         let mut platform = fixture::atmega128();
         platform.channels.truncate(2);
         assert_eq!(platform.channels[0].counter, platform.channels[1].counter);
-        // The finest divisor would do for the first, and cut the second to a tenth.
+        // The finest divisor would suit the first client, but would cut the interval of the second
+        // to a tenth.
         let clients = [strict(3_000, 64_000), strict(10_000, 640_000)];
         let settings = assign(&platform, &ChannelOccupancy::default(), &clients).unwrap();
         let cycles = settings.iter().map(|of| of.interval.cycles());
         assert_eq!(cycles.collect::<Vec<_>>(), [64_000, 640_000]);
-        // One that needs the finest divisor gets another counter.
+        // A client that needs the finest divisor gets the other counter.
         let clients = [clients[0], strict(3_001, 3_001), clients[1]];
         platform.channels = fixture::atmega128().channels;
         let settings = assign(&platform, &ChannelOccupancy::default(), &clients).unwrap();
@@ -299,7 +304,7 @@ mod tests {
         let some = |number| vec![strict(3_000, 3_100); number];
         assert!(assign(&platform, &ChannelOccupancy::default(), &some(6)).is_some());
         assert!(assign(&platform, &ChannelOccupancy::default(), &some(7)).is_none());
-        // Three that each need their own divisor, on two counters.
+        // Each of the three clients needs its own divisor, but there are only two counters.
         let apart = [
             strict(3_001, 3_001),
             strict(16_000 * 8 + 8, 16_000 * 8 + 8),

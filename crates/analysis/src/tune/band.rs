@@ -3,14 +3,15 @@
 
 use weir_model::Rates;
 
-/// The share of the tolerated rates that is asked for, in percent: λ in decision 0005.
+/// The share of the tolerated rates that limits are asked to let through, in percent: λ in decision
+/// 0005.
 pub type Percent = u32;
 
-/// The whole tolerated rate.
+/// The whole of the tolerated rates, in percent.
 pub const WHOLE: Percent = 100;
 
-/// The relative difference up to which two rates count as the same: far above the error of a few
-/// operations of f64, far below a tick of any timer.
+/// The relative difference up to which two rates count as equal. It is far above the error of a few
+/// operations of f64, and far below a tick of any timer.
 pub(crate) const SAME: f64 = 1e-12;
 
 /// The rates of one source between which its limit may lie, in hertz.
@@ -22,8 +23,8 @@ pub struct Band {
 }
 
 impl Band {
-    /// The band of a source that states at least one of the two rates. A limit may let through at
-    /// most `over_admission` (0.1 is 10 %) more than is asked for.
+    /// The band of a source that states at least one of the two rates; `None` if it states neither.
+    /// A limit may let through at most `over_admission` (0.1 is 10 %) more than is asked of it.
     #[must_use]
     pub fn new(rates: &Rates, over_admission: f64) -> Option<Self> {
         let (expected, tolerated) = (
@@ -37,7 +38,7 @@ impl Band {
         })
     }
 
-    /// The same band, of a source that expects at least `hertz`.
+    /// The same band with an expected rate of at least `hertz`.
     #[must_use]
     pub fn at_least(self, hertz: f64) -> Self {
         let expected = self.expected.unwrap_or(0.0).max(hertz);
@@ -47,8 +48,8 @@ impl Band {
         }
     }
 
-    /// The least rate that the limit has to let through: the expected rate, or `scale` percent of
-    /// the tolerated one if that is more.
+    /// The least rate, in hertz, that the limit has to let through. It is the expected rate, or
+    /// `scale` percent of the tolerated one if that is more.
     #[must_use]
     pub fn asked(&self, scale: Percent) -> f64 {
         let share = self
@@ -60,14 +61,14 @@ impl Band {
         }
     }
 
-    /// The most that the limit may let through.
+    /// The highest rate, in hertz, that the limit may let through.
     #[must_use]
     pub fn most(&self, scale: Percent) -> f64 {
         let most = self.asked(scale) * (1.0 + self.over_admission);
         self.tolerated.map_or(most, |tolerated| tolerated.min(most))
     }
 
-    /// Does the scale change the rate that is asked for?
+    /// Whether the scale changes the rate that is asked of the limit.
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.tolerated.is_some()
@@ -86,8 +87,8 @@ impl Band {
         ((f64::from(burst) * clock_hz as f64 / most * (1.0 - SAME)).ceil() as u64).max(1)
     }
 
-    /// The fewest requests per `interval` cycles that are no less than `asked` hertz; none if they
-    /// are more than `most`.
+    /// The fewest requests per `interval` cycles that are no less than `asked` hertz; `None` if
+    /// they exceed `most`.
     #[must_use]
     pub fn burst(asked: f64, interval: u64, clock_hz: u64, most: u32) -> Option<u32> {
         let requests = asked * interval as f64 / clock_hz as f64 * (1.0 - SAME);

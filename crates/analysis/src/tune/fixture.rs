@@ -8,7 +8,7 @@ use weir_model::{
 
 use crate::tune::platform::{Offer, Platform, Range, SharedOffer, TimerChannel, TimerCounter};
 
-/// As many sources as any test has.
+/// The largest number of sources in any test.
 const SOURCES: usize = 10;
 
 pub(crate) fn cost(cycles: u64) -> Cost {
@@ -90,8 +90,8 @@ pub(crate) fn rate(hertz: f64) -> Rate {
     Rate::from_hertz(hertz).unwrap()
 }
 
-/// A source on its own line, in the order of the vectors, without a limit and with no bound on how
-/// often it asks.
+/// A source on its own line, in the order of the vectors, without a limit and without a bound on
+/// its rate.
 pub(crate) fn source(
     number: u32,
     expected: Option<f64>,
@@ -128,7 +128,7 @@ pub(crate) fn off() -> Limit {
     }
 }
 
-/// A task of a period in cycles with its deadline at the period's end.
+/// A task with a period and a deadline in cycles.
 pub(crate) fn receiver(number: u8, period: u64, deadline: u64, wcet: u64) -> Receiver {
     Receiver {
         name: format!("task{number}"),

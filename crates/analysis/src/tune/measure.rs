@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The worth of a choice of limits: the objective of decision 0005, and what is shown beside it.
+//! Measures a choice of limits: computes the objective of decision 0005 and the values that are
+//! shown beside it.
 
 use std::cmp::Reverse;
 
@@ -18,30 +19,30 @@ use crate::tune::task::TuningTask;
 /// The costs and benefits of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measure {
-    /// The share of the tolerated rates that is asked for, in percent.
+    /// The share of the tolerated rates that the limits are asked to let through, in percent.
     pub scale_percent: Percent,
     /// Interrupts of limiters' timers per second, at worst.
     pub timer_rate_hz: f64,
-    /// The largest excess of a limit over the rate that it is asked for: 0.1 is 10 %.
+    /// The largest excess of a limit over the rate that is asked of it: 0.1 is 10 %.
     pub over_admission: f64,
-    /// The share of the processor that limiters need in overload, beyond that of limiters in
+    /// The share of the processor that limiters need in overload. The reference is limiters in
     /// hardware, which cost nothing (regehr2005 §3.4).
     pub overhead: f64,
-    /// The longest time, in cycles, for which interrupts together can hold the processor; none
-    /// without bound.
+    /// The longest time, in cycles, for which interrupts together can hold the processor; `None` if
+    /// there is no bound.
     pub longest_delay: Option<u64>,
 }
 
-/// The order of the objective, the best first. Numbers are cut to digits that rounding errors
-/// cannot reach, so that the order is total and repeatable.
+/// The sort key of the objective; the best measure has the least key. Numbers are cut to digits
+/// that rounding errors cannot reach, so that the order is total and repeatable.
 pub type MeasureKey = (Reverse<Percent>, u64, u64, u64, u64);
 
-/// The order in which the knee comes first: the scale, the product of overhead and longest delay,
-/// then [`MeasureKey`].
+/// The sort key for [`Aim::Knee`](crate::Aim::Knee): the scale, then the product of overhead and
+/// longest delay, then [`MeasureKey`].
 pub type KneeKey = (Reverse<Percent>, u128, MeasureKey);
 
 impl Measure {
-    /// Its key in the order of measures; the lesser is the better.
+    /// The measure's key in the order of the objective; a lesser key is better.
     #[must_use]
     pub fn key(&self) -> MeasureKey {
         (
@@ -53,7 +54,7 @@ impl Measure {
         )
     }
 
-    /// Its key in the order of the knee; the lesser is the better.
+    /// The measure's key in the order for the knee; a lesser key is better.
     #[must_use]
     pub fn knee_key(&self) -> KneeKey {
         let product = self.longest_delay.map_or(u128::MAX, |delay| {
@@ -84,8 +85,8 @@ pub fn measure(task: &TuningTask, plan: &LimitPlan, system: &System, scale: Perc
     }
 }
 
-/// Timer interrupts per second at worst: those of the shared timers, and those of the sources' own
-/// timers, as far as these can interrupt.
+/// The timer interrupts per second at worst. They are those of the shared timers, and those of the
+/// sources' own timers that can interrupt.
 fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
     let clock = system.cpu.clock_hz as f64;
     analysis
@@ -100,7 +101,7 @@ fn timer_rate(system: &System, analysis: &Analysis) -> f64 {
             _ => None,
         })
         .map(|interval| clock / interval.max(1) as f64)
-        // A sum of no floats would be -0.
+        // The sum of an empty iterator of floats would be -0.
         .fold(0.0, |sum, rate| sum + rate)
 }
 
@@ -128,13 +129,13 @@ fn overhead(system: &System, analysis: &Analysis) -> f64 {
     of_sources.chain(of_timers).sum::<f64>().max(0.0)
 }
 
-/// The longest time for which interrupts together can hold the processor: the wait of a task of one
-/// cycle that is less urgent than all interrupts and more urgent than all tasks. None without
-/// bound.
+/// The longest time, in cycles, for which interrupts together can hold the processor. It is the
+/// wait of a task of one cycle that is less urgent than all interrupts and more urgent than all
+/// tasks. `None` if there is no bound.
 #[must_use]
 pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     let mut alone = system.clone();
-    // Work of tasks and bottom halves does not count as that of interrupts.
+    // The work of tasks and bottom halves does not count as work of interrupts.
     for flow in &mut alone.flows {
         flow.bottom_half.cycles = 0;
     }
@@ -164,8 +165,8 @@ pub fn longest_delay(system: &System, latencies: &Latencies) -> Option<u64> {
     Some(solution.start_delay)
 }
 
-/// A lower bound on the timer interrupts per second of a plan that is not analysed yet. A lazy
-/// limiter of a source below its limit needs none.
+/// A lower bound on the timer interrupts per second of a plan that is not yet analysed. A lazy
+/// limiter of a source below its limit needs no timer interrupts.
 #[must_use]
 pub fn least_timer_rate(system: &System) -> f64 {
     let clock = system.cpu.clock_hz;

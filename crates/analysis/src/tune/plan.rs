@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A choice of limits, and the system with these limits.
+//! A choice of limits, and its application to a system.
 
 use weir_model::{
     EventCosts, Expiry, Interval, Limit, Policy, SiliconLimit, System, Timer, Timing,
@@ -11,46 +11,46 @@ use crate::tune::platform::Platform;
 /// How a source may be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrangement {
-    /// Bursty, cleared by the shared timer.
+    /// The limit is bursty, and the shared timer clears it.
     Shared,
-    /// By a channel of its own; the search begins with this burst for the policies bursty and
-    /// bucket.
+    /// The limit has a channel of its own. For the policies bursty and bucket, the number is the
+    /// burst with which the search begins.
     Own(Policy, Timing, u32),
-    /// In front of the processor, without a timer of Weir's.
+    /// The limit is in hardware, in front of the processor, and needs no timer.
     Hardware,
 }
 
-/// A channel with its setting.
+/// A timer channel and the interval to which it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// Index in [`Platform::channels`].
     pub channel: usize,
-    /// The interval or period.
+    /// The interval of the limit, or the period of the shared timer.
     pub interval: Interval,
 }
 
 /// The limit that is chosen for one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// At most so many requests per period of the shared timer.
+    /// A bursty limit that the shared timer clears.
     Shared {
-        /// Requests.
+        /// The most requests per period of the shared timer.
         burst: u32,
     },
     /// A limiter with a channel of its own.
     Own {
-        /// How it limits.
+        /// The limiter's policy.
         policy: Policy,
-        /// When it masks.
+        /// When the limiter masks the source.
         timing: Timing,
-        /// Requests per interval, or tokens.
+        /// The requests per interval, or the bucket's tokens.
         burst: u32,
-        /// The channel and the interval.
+        /// The limiter's channel and its interval.
         setting: Setting,
     },
-    /// A limiter in hardware; its policy and burst stay as they are.
+    /// A limiter in hardware, whose policy and burst stay as they are.
     Hardware {
-        /// Requests per interval.
+        /// The requests per interval.
         requests: u32,
         /// The interval in cycles.
         interval: u64,
@@ -60,23 +60,24 @@ pub enum Choice {
 /// The timer that clears the sources of [`Choice::Shared`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedTimer {
-    /// Index in [`System::timers`]; none: the file has none yet.
+    /// Index in [`System::timers`]; `None` if the file does not have the timer yet.
     pub timer: Option<usize>,
-    /// The channel and the period.
+    /// The timer's channel and its period.
     pub setting: Setting,
 }
 
-/// A choice for every source that is tuned.
+/// The choices for all sources that are tuned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitPlan {
-    /// The timer that sources share; none if none does.
+    /// The timer that sources share; `None` if no sources share one.
     pub shared: Option<SharedTimer>,
-    /// For each source its index in [`System::sources`] and the choice.
+    /// The index in [`System::sources`] and the choice, for each tuned source.
     pub choices: Vec<(usize, Choice)>,
 }
 
 impl LimitPlan {
-    /// The same system with these limits. `platform` is the one for which they were chosen.
+    /// Returns the same system with these limits. `platform` must be the one for which they were
+    /// chosen.
     #[must_use]
     pub fn apply(&self, system: &System, platform: &Platform) -> System {
         let mut changed = system.clone();
@@ -165,7 +166,7 @@ impl LimitPlan {
         changed
     }
 
-    /// The rate that the limit of source `index` lets through in the long run, in hertz; none if
+    /// The rate, in hertz, that the limit of source `index` lets through in the long run; `None` if
     /// the plan has no limit for it.
     #[must_use]
     pub fn effective(&self, index: usize, clock_hz: u64) -> Option<f64> {
@@ -203,7 +204,7 @@ pub fn timer_name(system: &System, platform: &Platform, shared: SharedTimer) -> 
         .unwrap_or_else(|| free_name(system))
 }
 
-/// The name of a new shared timer: `shared`, unless something has that name.
+/// The name of a new shared timer: `shared`, or another name if that one is taken.
 #[must_use]
 fn free_name(system: &System) -> String {
     let taken = |name: &str| {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds out what a file's processor offers to the limits of its sources, from the reader of system
-//! files.
+//! Asks the reader of system files what a file's processor offers for the limits of its sources.
 
 use weir_model::{EventCosts, Hardware, LimiterShape, Place, Policy, System, with_hardware};
 
@@ -9,23 +8,23 @@ use crate::tune::plan::Arrangement;
 use crate::tune::platform::{Offer, Platform, SharedOffer, TimerChannel, TimerCounter};
 use crate::tune::task::ways;
 
-/// What a file's processor offers.
+/// What a file's processor offers for limits.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// Its counters and channels.
+    /// The counters and channels of the processor.
     pub platform: Platform,
-    /// The sources, as indices in [`System::sources`], that no timer can limit: the port does not
-    /// limit their interrupts.
+    /// The sources that no timer can limit, because the port does not limit their interrupts. The
+    /// values are indices in [`System::sources`].
     pub out_of_reach: Vec<usize>,
-    /// What the file has to add for limiters that its sources could have, but for their costs.
+    /// The costs that the file has to state before its sources can have some further limiters.
     pub missing_costs: Vec<String>,
-    /// Do several sources need limits, on a port that limits one, or some that share a timer? Then
-    /// only the shared timer is offered.
+    /// Whether several sources need limits on a port that can limit only one source, or several on
+    /// one shared timer. If so, only the shared timer is offered.
     pub only_shared: bool,
 }
 
-/// Finds the timers that the processor of the file `text`, whose system is `system`, offers to
-/// limits of its sources, but for those that the file turns `off`.
+/// Finds the timers that the processor of the file `text`, whose system is `system`, offers for the
+/// limits of its sources. Sources in `off`, whose limits the file turns off, are not included.
 #[must_use]
 pub fn ask(text: &str, system: &System, off: &[usize]) -> Answers {
     with_hardware(text, |hardware| answers(hardware, system, off)).unwrap_or_default()
@@ -59,7 +58,7 @@ fn answers(hardware: &Hardware<'_>, system: &System, off: &[usize]) -> Answers {
     }
 }
 
-/// What the processor offers to limiters of these shapes.
+/// The channels and costs that the processor offers for limiters of these shapes.
 fn offered(
     hardware: &Hardware<'_>,
     system: &System,
@@ -139,7 +138,7 @@ fn offered(
     answers
 }
 
-/// The limiter that an arrangement asks of a channel; none: it needs no channel.
+/// The limiter that an arrangement needs on a channel; `None` if it needs no channel.
 fn limiter(way: Arrangement) -> Option<LimiterShape> {
     match way {
         Arrangement::Shared => Some(LimiterShape::Shared),

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The shortest text of a rate that the reader of the file rounds to the wanted number of ticks.
+//! Finds the shortest text of a rate that the reader of the file rounds to the wanted number of
+//! ticks.
 
 use std::fmt::Write;
 
-/// The most decimals; with more, a rate is no easier to read than a number of cycles.
+/// The most decimals. With more, a rate is no easier to read than a number of cycles.
 const MOST_DECIMALS: u32 = 4;
 
-/// The rate with the fewest decimals at which the interval of `burst` requests, rounded up, is
-/// `ticks` ticks of `divisor` cycles, at a clock of `clock_hz`: `324.1Hz`. None if it would need
-/// too many decimals.
+/// The rate with the fewest decimals, for example `324.1Hz`, for which the interval of `burst`
+/// requests, rounded up, is `ticks` ticks of `divisor` cycles at a clock of `clock_hz`. `None` if
+/// it would need too many decimals.
 #[must_use]
 pub fn rate_text(burst: u32, ticks: u64, divisor: u64, clock_hz: u64) -> Option<String> {
     let events = u128::from(burst).checked_mul(u128::from(clock_hz))?;
@@ -18,7 +19,7 @@ pub fn rate_text(burst: u32, ticks: u64, divisor: u64, clock_hz: u64) -> Option<
     (0..=MOST_DECIMALS).find_map(|decimals| {
         let scale = 10_u128.pow(decimals);
         let scaled = events.checked_mul(scale)?;
-        // The rate is an r with ticks - 1 < events / (r * divisor) <= ticks.
+        // The rate is a number r with ticks - 1 < events / (r * divisor) <= ticks.
         let number = scaled.div_ceil(longest);
         (number > 0 && number.checked_mul(too_short)? < scaled).then(|| text(number, decimals))
     })

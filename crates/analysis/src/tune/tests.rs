@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The promises of the search: its result keeps the deadlines and lies in the bands, and on systems
-//! that are small enough to try everything nothing better exists.
+//! Tests the properties of the search. Its result keeps the deadlines and lies in the bands. On
+//! systems that are small enough to try everything, no better result exists.
 
 use crate::units_hold;
 use proptest::prelude::*;
@@ -121,8 +121,8 @@ fn the_own_choice_is_at_least_as_good_as_the_papers_by_each_criterion() {
     }
 }
 
-/// The corner has bursts as large as the deadline allows. The knee is as quick as the paper's
-/// choice, and costs little more than the corner.
+/// The corner has bursts as large as the deadline allows. The knee's longest delay is no longer
+/// than that of the paper's choice, and its overhead is little above the corner's.
 #[test]
 fn the_knee_of_the_papers_sources_is_as_quick_as_the_papers_choice() {
     let platform = atmega128();
@@ -239,7 +239,7 @@ fn interrupts_may_be_given_a_longest_delay_in_place_of_deadlines() {
     assert!(free.timer_rate_hz < bounded.timer_rate_hz);
 }
 
-/// One task below sources that nothing else bounds.
+/// Systems of one task and sources; only their limits bound the sources.
 fn small() -> impl Strategy<Value = System> {
     let rates = prop_oneof![
         (100.0..2_000.0_f64).prop_map(|expected| (Some(expected), None)),
@@ -265,7 +265,7 @@ fn small() -> impl Strategy<Value = System> {
     })
 }
 
-/// The system with worst rates of so many times what is tolerated or expected.
+/// The system with worst rates of `times` the tolerated or expected rates; `None` removes them.
 fn with_worst(mut system: System, times: Option<f64>) -> System {
     for source in &mut system.sources {
         let most = source.rates.tolerated.or(source.rates.expected).unwrap();
@@ -274,7 +274,7 @@ fn with_worst(mut system: System, times: Option<f64>) -> System {
     system
 }
 
-/// The layout in which all share a timer, but for the first source if it is `apart`.
+/// The layout in which all sources share the timer, except for the first source if `apart` is true.
 fn sharing(task: &TuningTask, apart: bool) -> Layout {
     let mut layout: Layout = task.tuned.iter().map(|tuned| tuned.ways[0]).collect();
     if apart && layout.len() > 1 {
@@ -289,8 +289,8 @@ fn scales(task: &TuningTask) -> impl Iterator<Item = Percent> + use<> {
     scales.rev()
 }
 
-/// The plans that hold at `scale` with a timer that all share. Its periods are the multiples of 32
-/// cycles, the longest first. The search's own code is not used.
+/// The plans that hold at `scale` with a timer that all sources share. Its periods are the
+/// multiples of 32 cycles, the longest first. This does not use the search's own code.
 fn by_force(task: &TuningTask, scale: Percent) -> impl Iterator<Item = (LimitPlan, System)> {
     let clock = task.system.cpu.clock_hz;
     (1..2_000_u64).rev().filter_map(move |step| {
@@ -360,8 +360,8 @@ proptest! {
         }
     }
 
-    /// What the window of periods rests on: each of the two systems asks for less than the real
-    /// one.
+    /// The search for the window of periods relies on this: each of its two systems has less demand
+    /// than the real one.
     #[test]
     fn what_holds_holds_with_bursts_alone_and_rates_alone(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
         let system = with_worst(system, worst);
@@ -380,7 +380,7 @@ proptest! {
         }
     }
 
-    /// A part of a window is not left out if a plan in it holds.
+    /// The search does not skip a part of a window that contains a plan which holds.
     #[test]
     fn what_holds_is_not_refuted_with_the_periods_around_it(system in small(), worst in prop::option::of(0.5..20.0_f64), apart: bool) {
         let system = with_worst(system, worst);
@@ -406,8 +406,8 @@ proptest! {
         }
     }
 
-    /// What is written narrows the next search, which then can find better limits: a session
-    /// searches again until nothing changes, so it has to end.
+    /// The written result narrows the next search, which can then find better limits. A session
+    /// searches again until nothing changes, so the sequence has to end.
     #[test]
     fn searches_from_their_own_results_end(system in small()) {
         let platform = atmega128();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The work that keeps a unit waiting: more urgent work, and less urgent work that has begun
-//! (docs/analysis.md, "Units and ranks").
+//! Finds the work that keeps a unit waiting: more urgent work, and less urgent work that has
+//! already begun (docs/analysis.md, "Units and ranks").
 
 use weir_model::{Policy, Source, System, Timing};
 
@@ -9,18 +9,18 @@ use crate::limiter::{Interrupt, Tasks};
 use crate::rank::PreemptionRank;
 use crate::rta::Demand;
 
-/// More urgent work, by what it can do to a unit.
+/// The more urgent work that delays a unit, grouped by whether it can also preempt the unit.
 #[derive(Debug, Default)]
 pub struct Interference<'a> {
     until_start: Vec<&'a Demand>,
-    /// Between two runs of an interrupt an instruction runs, too.
+    /// The instructions that run between two runs of the unit's own interrupt, if any.
     own_gaps: Option<Demand>,
     /// The demands that can also preempt the unit.
     pub throughout: Vec<&'a Demand>,
 }
 
 impl<'a> Interference<'a> {
-    /// The demands that can delay the unit's start, but not preempt it.
+    /// The demands that can delay the unit's start, but cannot preempt it.
     #[must_use]
     pub fn until_start(&self) -> Vec<&Demand> {
         let all = self.until_start.iter().copied();
@@ -44,8 +44,8 @@ impl<'a> Interference<'a> {
         expiry: Option<(&'a Interrupt, PreemptionRank)>,
     ) {
         if unit.part == Part::Request(index) || unit.part == Part::Expiry(index) {
-            // Of the source's own interrupts, those that are not this one. Refused requests delay
-            // those that are served.
+            // Of the source's own two interrupts, this adds the one that is not `unit` itself.
+            // Refused requests delay the requests that are served.
             if let Some((interrupt, place)) = request {
                 if unit.part == Part::Request(index) {
                     self.until_start.extend(&interrupt.other);
@@ -91,13 +91,12 @@ impl<'a> Interference<'a> {
 }
 
 impl Units<'_> {
-    /// The more urgent work that delays `unit`: the part that only delays its start, and the part
-    /// that also preempts it. Fails with the units that have no bound.
+    /// The more urgent work that delays `unit`. On failure, returns the units that have no bound.
     pub fn interference(&self, unit: &Unit) -> Result<Interference<'_>, Vec<Part>> {
         self.interference_if(unit, None)
     }
 
-    /// Like [`Self::interference`], if one source had other tasks.
+    /// Like [`Self::interference`], but for other tasks of one source.
     pub(crate) fn interference_if<'b>(
         &'b self,
         unit: &Unit,
@@ -178,8 +177,8 @@ impl Units<'_> {
         }
     }
 
-    /// Whose work `demand` is, which is one of an [`Interference`]; none of a switch of tasks and
-    /// of the instruction between two interrupts.
+    /// The unit whose work `demand` is; `demand` must come from an [`Interference`]. `None` for
+    /// context switches and for the instruction between two interrupts.
     pub(crate) fn owner(&self, demand: &Demand) -> Option<Part> {
         let is = |other: &Demand| std::ptr::eq(other, demand);
         let of_source = self.seen.iter().position(|seen| {
@@ -210,11 +209,12 @@ impl Units<'_> {
         Some(PreemptionRank::of_interrupt(&self.system.cpu, &of.level))
     }
 
-    /// Cycles for which less urgent work can keep `unit` waiting, once that work has begun.
+    /// The cycles for which less urgent work can keep `unit` waiting, once that work has begun.
     #[must_use]
     pub fn blocking(&self, unit: &Unit) -> u64 {
         let system = self.system;
-        // A blocking unit has begun before this one's release: hence one cycle less.
+        // A blocking unit has begun before this unit's release. It therefore blocks for one cycle
+        // less than its longest run.
         let by_units = self
             .units
             .iter()
@@ -235,12 +235,13 @@ impl Units<'_> {
             .map(|(_, receiver)| receiver.critical_section.cycles)
             .fold(system.cpu.critical_section.cycles, u64::max);
         let between = system.cpu.longest_instruction;
-        // Interrupts wait for the instruction that runs when they come, and for the one after a
-        // critical section; with them the tasks below them.
+        // Interrupts wait for the instruction that runs when they are requested, and for the one
+        // after a critical section. The tasks below them wait as long.
         let by_code = by_sections.saturating_add(between).saturating_sub(1);
         let longest = by_units.max(by_code);
         match unit.part {
-            // The instruction that runs between two interrupts can be the one that keeps them off.
+            // The instruction that runs between two interrupts can itself be the one that disables
+            // interrupts.
             Part::Request(_) | Part::Expiry(_) | Part::Timer(_) => {
                 by_units.saturating_add(by_sections).saturating_add(between)
             }
@@ -255,9 +256,10 @@ impl Units<'_> {
         }
     }
 
-    /// Can a request of a limited source come while the one before it is being served, and be
-    /// served as well? Only if it has to wait for its instant, and only where the line stays
-    /// enabled. The curve tells interrupts apart by when they begin and does not know of that wait.
+    /// Whether a request of a limited source can come while the one before it is being served, and
+    /// can also be served. This is only so if the request has to wait for the limiter, and only if
+    /// the line stays enabled. The curve distinguishes interrupts by their start and does not
+    /// include that wait.
     fn queues_behind_itself(&self, unit: &Unit) -> bool {
         let Part::Request(index) = unit.part else {
             return false;
@@ -271,8 +273,8 @@ impl Units<'_> {
     }
 }
 
-/// The receiver whose `blocking` a bottom half has, too: on FreeRTOS its worker takes the stack's
-/// lock.
+/// The receiver whose `blocking` also applies to a bottom half: on FreeRTOS the receiver's worker
+/// takes the stack's lock.
 fn locked(system: &System, part: Part) -> Option<usize> {
     let Part::BottomHalf(index) = part else {
         return None;

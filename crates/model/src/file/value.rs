@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How the system file's TOML becomes Rust values, each with its place in the text.
+//! Turns the TOML of a system file into Rust values, each with its place in the text.
 //!
-//! The text is read by hand from the syntax tree, not through serde: serde stops at the first
-//! error, loses the place of tables that only a dotted key mentions, and knows neither defaults nor
-//! examples. A [`section!`] is a struct that is read, checked for unknown keys and described in the
-//! reference from one definition.
+//! The reader walks the syntax tree itself and does not use serde. Serde stops at the first error,
+//! loses the place of tables that only a dotted key mentions, and knows neither defaults nor
+//! examples. A [`section!`] defines a struct once; the definition reads the struct, checks it for
+//! unknown keys and describes it in the reference.
 use miette::SourceSpan;
 use toml_edit::{Item, TableLike, Value as Toml};
 
 use crate::diagnostics::{Problem, Problems, UNKNOWN_KEY, did_you_mean};
 
-/// What a value looks like, for error messages and the reference.
+/// The form of a value, for error messages and the reference.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Its name in the reference: `rate`, `cost`, `[[source]]`.
+    /// The name of the form in the reference, for example `rate`, `cost` or `[[source]]`.
     pub name: &'static str,
-    /// What is expected, as it follows the word "expected": "a rate with its unit, for example
-    /// `20kHz`".
+    /// What is expected, as a phrase that follows the word "expected": "a rate with its unit, for
+    /// example `20kHz`".
     pub wanted: &'static str,
-    /// How it is written.
+    /// How the value is written in TOML.
     pub form: Form,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Form {
     Whole(u64, u64),
     /// One of these words.
     Choice(&'static [Word]),
-    /// A table: what it is about, and its keys.
+    /// A table, with the text that describes it, and its keys.
     Section(&'static [&'static str], &'static [KeySpec]),
     /// An array.
     List(&'static Shape),
@@ -42,7 +42,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The help of a mismatch; none: the name of what was wanted says enough.
+    /// The help of a message about a mismatch; `None` if the expected form needs no explanation.
     fn help(&self) -> Option<String> {
         match self {
             Self::YesNo => Some("write true or false, without quotes".to_owned()),
@@ -65,43 +65,43 @@ impl Form {
 /// A word of a choice.
 #[derive(Debug)]
 pub(crate) struct Word {
-    /// As it is written.
+    /// The word as it is written in the file.
     pub word: &'static str,
-    /// What it means.
+    /// The lines that explain the word.
     pub docs: &'static [&'static str],
 }
 
 /// A key of a section.
 #[derive(Debug)]
 pub(crate) struct KeySpec {
-    /// As it is written.
+    /// The key as it is written in the file.
     pub key: &'static str,
-    /// Its value.
+    /// The form of the key's value.
     pub shape: &'static Shape,
-    /// Must it be there?
+    /// Whether the key must be stated.
     pub required: bool,
-    /// What holds if the key is left out.
+    /// The text that describes the default.
     pub default: &'static str,
     /// An example, in TOML.
     pub example: &'static str,
-    /// What it means.
+    /// The lines that explain the key.
     pub docs: &'static [&'static str],
 }
 
 /// A value that can be read from a system file.
 pub(crate) trait Value: Sized {
-    /// What it looks like.
+    /// The form of the value.
     const SHAPE: Shape;
 
-    /// Reads the value from `item`, which stands at `at`. None, and at least one problem more, if
-    /// it is not one.
+    /// Reads the value from `item`, which stands at `at`. Returns `None`, and reports at least one
+    /// problem, if `item` is not such a value.
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self>;
 }
 
 /// The value of a key.
 #[derive(Debug)]
 pub(crate) struct KeyValue<T> {
-    /// Where the value stands; for a key that is left out, where its section stands.
+    /// The place of the value; the place of the section if the key is left out.
     pub at: SourceSpan,
     state: ValueState<T>,
 }
@@ -109,13 +109,13 @@ pub(crate) struct KeyValue<T> {
 #[derive(Debug)]
 enum ValueState<T> {
     Absent,
-    /// The value is wrong, which has been reported.
+    /// The value is wrong, and the problem has been reported.
     Bad,
     Read(T),
 }
 
 impl<T> KeyValue<T> {
-    /// The value, if there is a good one.
+    /// The value; `None` if it is wrong or left out.
     pub fn get(&self) -> Option<&T> {
         match &self.state {
             ValueState::Read(value) => Some(value),
@@ -123,19 +123,19 @@ impl<T> KeyValue<T> {
         }
     }
 
-    /// The file does not have the key.
+    /// Whether the file leaves the key out.
     pub fn is_absent(&self) -> bool {
         matches!(self.state, ValueState::Absent)
     }
 
-    /// The file has the key, be it with a bad value.
+    /// Whether the file has the key, even with a wrong value.
     pub fn is_stated(&self) -> bool {
         !self.is_absent()
     }
 }
 
 impl<T: Clone> KeyValue<T> {
-    /// The value, or `default` if the file does not state it; none if it states a bad one.
+    /// The value, or `default` if the file does not state it; `None` if the value is wrong.
     pub fn or(&self, default: T) -> Option<T> {
         match &self.state {
             ValueState::Absent => Some(default),
@@ -144,7 +144,7 @@ impl<T: Clone> KeyValue<T> {
         }
     }
 
-    /// The value; `Some(None)` if the file does not state it and none if it states a bad one.
+    /// The value; `Some(None)` if the file does not state it, and `None` if the value is wrong.
     pub fn optional(&self) -> Option<Option<T>> {
         match &self.state {
             ValueState::Absent => Some(None),
@@ -195,7 +195,7 @@ impl<T: Value> KeyValue<T> {
     }
 }
 
-/// Where an item stands; a table that only dotted keys mention stands nowhere.
+/// The place of an item; `None` for a table that only dotted keys mention.
 fn place(item: &Item) -> Option<SourceSpan> {
     item.span().map(SourceSpan::from)
 }
@@ -220,8 +220,8 @@ impl<T: Value> Value for List<T> {
 
     fn read(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Self> {
         let mut elements = Vec::new();
-        // Elements that cannot be read are reported; the others are still read, to find their
-        // errors, too.
+        // Elements that cannot be read are reported. The others are still read, so that their
+        // problems are reported too.
         let mut all = |item: &Item| {
             elements.extend(T::read(item, place(item).unwrap_or(at), problems));
         };
@@ -242,7 +242,8 @@ impl<T: Value> Value for List<T> {
     }
 }
 
-/// `read`, which `item` holds if it looks like a `T`; else reports that it does not.
+/// Returns `read`, which is the value of `item` if it has the form of a `T`. If `read` is `None`,
+/// reports that `item` does not have this form.
 pub(crate) fn expected<T: Value, R>(
     read: Option<R>,
     item: &Item,
@@ -277,7 +278,7 @@ fn described(item: &Item) -> String {
     }
 }
 
-/// A piece of the file as it can be shown: no control characters, not too long.
+/// A piece of the file in a form that can be shown: without control characters and not too long.
 pub(crate) fn printable(text: &str) -> String {
     const MOST: usize = 60;
     let mut shown: String = text
@@ -297,8 +298,8 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Reports the keys of a table that its section does not have. Offered are those that go with the
-/// others of the table, as `fits` says.
+/// Reports the keys of a table that its section does not have. The help only suggests keys for
+/// which `fits` is true, because they go together with the table's other keys.
 pub(crate) fn refuse_unknown(
     table: &dyn TableLike,
     shape: &Shape,
@@ -328,7 +329,7 @@ pub(crate) fn refuse_unknown(
     }
 }
 
-/// `key = example`, or the header of a section.
+/// The text `key = example`, or the header of a section.
 pub(crate) fn assignment(entry: &KeySpec) -> String {
     match entry.shape.form {
         Form::List(_) => format!("[[{}]]", entry.key),
@@ -352,8 +353,8 @@ fn first_sentence(docs: &[&str]) -> String {
     }
 }
 
-/// Defines a section: a struct of [`KeyValue`]s which knows its keys, their defaults and examples,
-/// and is read from a table.
+/// Defines a section as a struct of [`KeyValue`]s. The struct lists its keys, their defaults and
+/// examples, and can be read from a table.
 macro_rules! section {
     (@required required) => { true };
     (@required optional) => { false };
@@ -374,7 +375,7 @@ macro_rules! section {
         #[derive(Debug)]
         #[allow(dead_code, reason = "every section knows its place")]
         pub(crate) struct $section {
-            /// Where it begins.
+            /// The place where the section begins.
             pub at: miette::SourceSpan,
             $( $(#[doc = $docs])+ pub $key: crate::file::value::KeyValue<$type>, )*
         }
@@ -407,7 +408,7 @@ macro_rules! section {
                 let table = crate::file::value::expected::<Self, _>(item.as_table_like(), item, at, problems)?;
                 crate::file::value::refuse_unknown(table, &Self::SHAPE, Self::ENTRIES, section!(@fits $($fits)?), at, problems);
                 let mut entries = Self::ENTRIES.iter();
-                // Fields and entries come from the same list.
+                // The fields and these entries come from the same list, so their order is the same.
                 let mut next = || entries.next();
                 Some(Self {
                     at,
@@ -418,7 +419,7 @@ macro_rules! section {
     };
 }
 
-/// Defines a choice of words: a public enum with the word of each variant, and how a file says it.
+/// Defines a choice of words: a public enum, and the word in a file for each variant.
 macro_rules! choice {
     (
         $(#[doc = $about:literal])+
@@ -439,10 +440,10 @@ macro_rules! choice {
         })?
 
         impl $choice {
-            /// Every one, in the order of the reference.
+            /// All variants, in the order of the reference.
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
 
-            /// Its word in a system file.
+            /// The word of this variant in a system file.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -457,7 +458,8 @@ macro_rules! choice {
     };
 }
 
-/// Says how a file names the variants of an enum, each of which has a `name()` and is in `ALL`.
+/// Makes an enum readable from a file by its words. The enum must have a `name()` and list its
+/// variants in `ALL`.
 macro_rules! words {
     (
         $choice:ident $title:literal {
@@ -484,7 +486,7 @@ macro_rules! words {
     };
 }
 
-/// The one of `all` whose word is written; reports a word that none has.
+/// The value of `all` whose word is written. Reports a word that belongs to none of them.
 pub(crate) fn one_of<T: Value + Copy>(
     item: &Item,
     all: &[T],

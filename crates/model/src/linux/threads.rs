@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads of a Linux kernel that take packets, as tasks of the analysis.
+//! Models the threads of a Linux kernel that take packets as tasks of the analysis.
 //!
-//! A file states what is done for a packet, and Linux decides where: in the thread of the packet's
-//! interface, before or among all tasks. What [`System::with_threads`] gives is a system whose
-//! bounds hold on Linux, with one receive queue for each source of an interface.
+//! A file states the work for a packet, and Linux decides where this work runs: in the thread of
+//! the packet's interface, which ranks above or among the tasks. [`System::with_threads`] returns a
+//! system whose bounds hold on Linux, with one receive queue for each source of an interface.
 use std::time::Duration;
 
 use miette::Diagnostic;
@@ -11,8 +11,8 @@ use miette::Diagnostic;
 use super::{InterfaceThread, LinuxContradiction, TopHalf};
 use crate::system::{Cost, Flow, Origin, Receiver, Source, System};
 
-/// The cap of the mode [`LinuxMode::Exact`] where the file states none: 5 % of a processor, in
-/// pieces that a job of some ms can bear.
+/// The default cap of the mode [`LinuxMode::Exact`]: 5 % of a processor, in pieces so short that a
+/// job of some ms tolerates them.
 pub const CAP: TopHalf = TopHalf::Cap {
     runtime: CAP_RUNTIME,
     period: CAP_PERIOD,
@@ -20,44 +20,44 @@ pub const CAP: TopHalf = TopHalf::Cap {
 const CAP_RUNTIME: Duration = Duration::from_micros(500);
 const CAP_PERIOD: Duration = Duration::from_millis(10);
 
-/// Packets that a thread takes at most before it can be preempted: the kernel's NAPI_POLL_WEIGHT,
-/// which drivers keep. A task of SCHED_DEADLINE that is out of run time by then is charged nothing
-/// for the rest (`update_curr_dl`: it has left its queue).
+/// The most packets that a thread takes before it can be preempted. This is the kernel's
+/// NAPI_POLL_WEIGHT, which drivers keep. If a task of SCHED_DEADLINE runs out of run time during
+/// these packets, the rest is not charged to it (`update_curr_dl`: the task has left its queue).
 pub const MOST_OF_POLL: u32 = 64;
 
-/// The longest tick of any kernel's clock: CONFIG_HZ is at least 100.
+/// The longest tick of any kernel's clock. CONFIG_HZ is at least 100.
 pub const LONGEST_TICK: Duration = Duration::from_millis(10);
 
-/// The most urgent that a thread gets in the mode [`LinuxMode::Predicted`].
+/// The highest priority of a thread in the mode [`LinuxMode::Predicted`].
 const MOST_PREDICTED: u8 = 98;
 
-/// The urgency of threads with a cap: SCHED_DEADLINE precedes every priority of SCHED_FIFO.
+/// The urgency of threads with a cap. SCHED_DEADLINE precedes every priority of SCHED_FIFO.
 pub const DEADLINE_URGENCY: u8 = u8::MAX;
 
-/// The urgency of the top half without a thread: an interrupt precedes all of SCHED_FIFO.
+/// The urgency of the top half if there is no thread. An interrupt precedes all of SCHED_FIFO.
 pub const INTERRUPT_URGENCY: u8 = 100;
 
-/// Seconds in which a thread is late twice at most: longer than any busy window.
+/// Seconds in which a thread is late at most twice. This is longer than any busy window.
 const RARELY: u64 = 3_600;
 
-/// Why a deadline of a file has no bound on Linux.
+/// The reason why a deadline of a file has no bound on Linux.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Diagnostic)]
 pub enum LinuxBoundError {
-    /// A flow has a deadline. Its packets wait for a thread, and in the card before that.
+    /// A flow has a deadline. Its packets wait for a thread, and before that in the network card.
     #[error(
         "no bound is known for the deadline of the flow `{flow}`: on Linux its packets wait in the card for a thread"
     )]
     #[diagnostic(help("leave that deadline out: the tasks' deadlines are analysed without it"))]
     FlowDeadline {
-        /// The flow.
+        /// The name of the flow.
         flow: String,
     },
     /// The section `[linux]` contradicts itself.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Contradiction(#[from] LinuxContradiction),
-    /// A task has a deadline and is not more urgent than work that comes in bursts, as a thread
-    /// hands packets on.
+    /// A task has a deadline but is not more urgent than work that comes in bursts. Such work comes
+    /// from packets, because threads deliver them in bursts.
     #[error(
         "no bound is known for the deadline of `{receiver}`: threads hand packets on in bursts, and the work for `{other}` is as urgent or more"
     )]
@@ -65,12 +65,12 @@ pub enum LinuxBoundError {
         "give `{receiver}` a higher urgency than `{other}`, or leave its deadline out"
     ))]
     Exposed {
-        /// The task.
+        /// The name of the task.
         receiver: String,
-        /// The receiver whose packets it waits for.
+        /// The name of the receiver whose packets delay the task.
         other: String,
     },
-    /// A task has a deadline and waits for its own packets, which come in bursts.
+    /// A task has a deadline and is released by its own packets, which come in bursts.
     #[error(
         "no bound is known for the deadline of `{receiver}`: threads hand its packets on in bursts, and that work is as urgent as it is"
     )]
@@ -78,10 +78,11 @@ pub enum LinuxBoundError {
         "leave that deadline out, or give the work that has it to a receiver of its own, which is more urgent and gets no packets"
     ))]
     ExposedToItself {
-        /// The task.
+        /// The name of the task.
         receiver: String,
     },
-    /// A task has a deadline and is not more urgent than threads whose work is not known.
+    /// A task has a deadline but is not more urgent than threads whose work the file does not
+    /// state.
     #[error(
         "no bound is known for the deadline of `{receiver}`: the threads of {interface} are as urgent or more, and the file states no costs of their packets"
     )]
@@ -89,12 +90,12 @@ pub enum LinuxBoundError {
         "state `top_half` and `bottom_half` of a [[flow]] of {interface}: docs/linux.md says how to measure them; or leave that deadline out"
     ))]
     NoCosts {
-        /// The task.
+        /// The name of the task.
         receiver: String,
-        /// The interface.
+        /// The name of the interface.
         interface: String,
     },
-    /// A task has a deadline and is not more urgent than a thread that a flood keeps busy.
+    /// A task has a deadline but is not more urgent than a thread that a flood keeps busy.
     #[error(
         "no bound is known for the deadline of `{receiver}`: the threads of {interface} are as urgent or more, and nothing bounds how many packets come"
     )]
@@ -102,20 +103,20 @@ pub enum LinuxBoundError {
         "state the source's `rate = {{ worst = … }}`, give the threads a cap (`top_half`), or give `{receiver}` a higher urgency"
     ))]
     Flooded {
-        /// The task.
+        /// The name of the task.
         receiver: String,
-        /// The interface.
+        /// The name of the interface.
         interface: String,
     },
 }
 
-/// A thread that is to stand among the receivers, as in [`InterfaceThread`].
+/// A kernel thread that will be added to the receivers, as in [`InterfaceThread`].
 struct Thread {
     receiver: Receiver,
     takes: Option<(usize, Cost)>,
 }
 
-/// What a thread without a cap does for the packets of a source.
+/// The work that a thread without a cap does for the packets of a source.
 struct ThreadWork {
     period: u64,
     jitter: u64,
@@ -123,8 +124,9 @@ struct ThreadWork {
 }
 
 impl ThreadWork {
-    /// The packets that come during moderation share a switch to the thread. Where no rate bounds
-    /// them, it never ends.
+    /// Computes the work for a source, with the cost `packet` per packet. The packets that come
+    /// during moderation share one switch to the thread. If no rate bounds the packets, the work
+    /// never ends.
     fn of(source: &Source, packet: Cost, clock_hz: u64) -> Self {
         let gathered = source.moderation.map_or(0, |of| of.absolute);
         let Some(worst) = source.rates.worst else {
@@ -159,16 +161,16 @@ impl ThreadWork {
 /// The threads of one interface.
 struct InterfaceThreads<'a> {
     interface: &'a str,
-    /// Its sources, as indices in [`System::sources`].
+    /// The sources of the interface, as indices in [`System::sources`].
     sources: Vec<usize>,
 }
 
 impl System {
-    /// The system with the threads of its network interfaces, which take packets on Linux, as
-    /// tasks. Without an interface it is the system itself.
+    /// Adds the kernel threads that take packets of the network interfaces to the system, as tasks.
+    /// Without an interface the system does not change.
     ///
     /// # Errors
-    /// [`LinuxBoundError`], if a bound that the file asks for is not known, or if `[linux]`
+    /// Returns [`LinuxBoundError`] if a deadline of the file has no known bound, or if `[linux]`
     /// contradicts itself.
     pub fn with_threads(self) -> Result<Self, LinuxBoundError> {
         let mut system = self;
@@ -183,8 +185,8 @@ impl System {
         Ok(system)
     }
 
-    /// Gives the threads of the kernel the work that the sources' rates now bring: after a rate has
-    /// changed, or is none any more.
+    /// Recomputes the work of the kernel's threads from the present rates of the sources. This is
+    /// necessary after a rate has changed or has been removed.
     pub fn renew_threads(&mut self) {
         for thread in &self.linux.threads {
             let source = thread.takes.and_then(|(source, packet)| {
@@ -198,7 +200,7 @@ impl System {
     }
 }
 
-/// The interfaces with their sources, in the file's order.
+/// The interfaces with the indices of their sources, in the file's order.
 fn interfaces(system: &System) -> Vec<(String, Vec<usize>)> {
     let mut found: Vec<(String, Vec<usize>)> = Vec::new();
     for of in &system.linux.interfaces {
@@ -230,7 +232,7 @@ impl InterfaceThreads<'_> {
             }
             None => self.urgent(system, packet, self.urgency(system))?,
         };
-        // Their work is in the threads now.
+        // The threads now contain the work of these flows.
         system
             .flows
             .retain(|flow| !self.sources.contains(&flow.source));
@@ -254,7 +256,7 @@ impl InterfaceThreads<'_> {
         flows.filter_map(|flow| system.receivers.get(flow.receiver))
     }
 
-    /// The urgency that the mode gives the threads where the file states none.
+    /// The urgency that the mode gives the threads if the file states none.
     fn urgency(&self, system: &System) -> u8 {
         let most = self.receivers(system).map(|of| of.urgency).max();
         if system.linux.mode.facts().follows_receivers {
@@ -264,7 +266,8 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// Refuses deadlines below work that the threads release: its bursts have no bound in a file.
+    /// Refuses deadlines that are not above work that the threads release, because no file bounds
+    /// the bursts of that work.
     fn refuse_exposed(&self, system: &System) -> Result<(), LinuxBoundError> {
         let is_demultiplexed = system.linux.mode.facts().demultiplexes;
         let others = self.receivers(system);
@@ -287,7 +290,7 @@ impl InterfaceThreads<'_> {
     }
 
     /// Refuses deadlines that are not more urgent than threads of this urgency, if the file does
-    /// not say what these do for a packet.
+    /// not state the threads' cost for a packet.
     fn refuse_unknown_costs(
         &self,
         system: &System,
@@ -303,10 +306,11 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// A thread of SCHED_DEADLINE precedes every task. It takes its run time and the rest of a poll
-    /// in each period, twice in a row at worst. Where no timer ends the cap, it also runs on to the
-    /// next tick: once, and once more when its deadline has come, since the kernel then moves that
-    /// deadline on by as many periods as the thread has overdrawn (`replenish_dl_entity`).
+    /// Makes the task of a thread under SCHED_DEADLINE, which precedes every other task. In each
+    /// period it takes its run time and the rest of a poll, at worst twice in a row. If no timer
+    /// ends the cap, it also runs on to the next tick. It does so once, and again when its deadline
+    /// has come, because the kernel then moves the deadline on by as many periods as the thread has
+    /// overdrawn (`replenish_dl_entity`).
     fn capped(
         &self,
         system: &System,
@@ -352,7 +356,8 @@ impl InterfaceThreads<'_> {
         Ok(threads.into_iter().map(of).collect())
     }
 
-    /// A thread of SCHED_FIFO for each source, which takes its packets at their worst rate.
+    /// Makes the tasks of threads under SCHED_FIFO: one for each source, which takes the source's
+    /// packets at their worst rate.
     fn urgent(
         &self,
         system: &System,
@@ -382,7 +387,7 @@ impl InterfaceThreads<'_> {
         Ok(threads)
     }
 
-    /// Refuses deadlines that are not more urgent than threads which a flood keeps busy.
+    /// Refuses deadlines that are not more urgent than threads that a flood keeps busy.
     fn refuse_flooded(&self, system: &System, urgency: u8) -> Result<(), LinuxBoundError> {
         match late(system, urgency) {
             None => Ok(()),
@@ -393,7 +398,7 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// A task of SCHED_DEADLINE for the threads.
+    /// A task of SCHED_DEADLINE that stands for the interface's threads.
     fn thread(&self, what: &str, period: u64, wcet: Cost) -> Receiver {
         Receiver {
             name: format!("{what} of {}", self.interface),
@@ -409,8 +414,8 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// What the thread does for a packet at worst: the most of each part, as `weir linux plan`
-    /// takes them.
+    /// The worst cost of the thread's work for a packet. It is the sum of the largest of each part,
+    /// as in `weir linux plan`.
     fn per_packet(&self, system: &System) -> Cost {
         let is_demultiplexed = system.linux.mode.facts().demultiplexes;
         let (top, bottom) =
@@ -427,7 +432,7 @@ impl InterfaceThreads<'_> {
     }
 }
 
-/// A receiver with a deadline that is not more urgent than `urgency`.
+/// A receiver whose deadline is not more urgent than `urgency`; `None` if there is none.
 fn late(system: &System, urgency: u8) -> Option<&Receiver> {
     let mut late = system.receivers.iter().filter(|of| of.deadline.is_some());
     late.find(|of| of.urgency <= urgency)
