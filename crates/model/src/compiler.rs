@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The version of a compiler, on which the costs of a board's interrupts depend.
+//! The version of a compiler. The costs of a board's interrupts depend on it.
 use std::fmt::{self, Display, Formatter};
 
 use weir_boards::Board;
 
-/// A compiler's command and version, such as `avr-gcc 14.2.0`. Ordered by the version.
+/// A compiler's command and version, such as `avr-gcc 14.2.0`. Values are ordered by the version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CompilerVersion {
     parts: [u32; 3],
@@ -12,9 +12,10 @@ pub struct CompilerVersion {
 }
 
 impl CompilerVersion {
-    /// Parses the first line that a compiler of GCC prints for `--version`, such as `avr-gcc (GCC)
-    /// 14.2.0`, or what [`Display`] prints. A date may follow the version. None: the first word is
-    /// no command, or the last one no version of two or three numbers.
+    /// Parses the first line that a compiler of GCC prints for `--version`, such as
+    /// `avr-gcc (GCC) 14.2.0`, or the output of [`Display`]. A date may follow the version. Returns
+    /// `None` if the first word is not a command, or the last word is not a version of two or three
+    /// numbers.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
@@ -42,15 +43,15 @@ impl CompilerVersion {
         &self.command
     }
 
-    /// The version's number, such as `14.2.0`.
+    /// The version number, such as `14.2.0`.
     #[must_use]
     pub fn number(&self) -> String {
         let [major, minor, patch] = self.parts;
         format!("{major}.{minor}.{patch}")
     }
 
-    /// Does code of the two compilers cost the same? It does if they are of one series, such as
-    /// 14.2, and differ in corrections at most.
+    /// Whether code of the two compilers has the same costs. This is assumed if they are of one
+    /// series, such as 14.2, and differ at most in their patch level.
     #[must_use]
     pub fn is_of_the_series_of(&self, other: &Self) -> bool {
         self.command == other.command && self.parts[..2] == other.parts[..2]
@@ -63,11 +64,10 @@ impl Display for CompilerVersion {
     }
 }
 
-/// The compilers with which the costs of the board of this name were measured; none: Weir does not
-/// know the board.
+/// The compilers with which the costs of this board were measured; `None` if the board is unknown.
 ///
 /// # Panics
-/// Never with the boards that are part of this program.
+/// Never panics for the boards that are part of this program.
 #[must_use]
 pub fn board_compilers(board: &str) -> Option<Vec<CompilerVersion>> {
     let version = |line: &String| {

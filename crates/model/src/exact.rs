@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantities as they are written, to the last digit.
+//! Quantities in decimal, exactly as the file states them.
 //!
-//! A limit may not be above what was asked, and a cost not below what was stated, by not even a
-//! cycle; but f64 has no 0.009. So rates and times of system files stay decimal fractions until
-//! they become cycles.
+//! A limit must not exceed what was asked, and a cost must not fall below what was stated, not even
+//! by a cycle. Since f64 cannot represent 0.009, the rates and times of system files stay decimal
+//! fractions until they become cycles.
 use std::str::FromStr;
 
 use crate::quantity::{self, Duration, QuantityError, Rate};
 
-/// The most cycles of anything in a system. Two such numbers can be added without overflow.
+/// The largest number of cycles of any value in a system. Two such numbers can be added without
+/// overflow.
 pub(crate) const CYCLES_MOST: u64 = 1 << 62;
-/// The most significant digits: with a clock of 10¹² Hz the products stay within 128 bits.
+/// The most significant digits of a number. With a clock of 10¹² Hz the products stay within 128
+/// bits.
 const DIGITS_MOST: usize = 18;
 
-/// digits · 10^exponent, more than zero.
+/// The number digits · 10^exponent, which is more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decimal {
     digits: u128,
@@ -21,7 +23,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The number at the beginning of `text`, which a quantity's parser has accepted.
+    /// Parses the number at the start of `text`, which the parser of quantities has already
+    /// accepted.
     fn parse(text: &str) -> Result<Self, QuantityError> {
         let too_precise = || QuantityError::TooPrecise {
             text: text.to_owned(),
@@ -59,8 +62,8 @@ impl Decimal {
         }
     }
 
-    /// The number as a fraction: numerator and denominator, with `factor` in the numerator. None:
-    /// one of them is beyond 128 bits.
+    /// The number as a fraction of numerator and denominator. The numerator is multiplied by
+    /// `factor`. `None` if one of the two exceeds 128 bits.
     fn fraction(self, factor: u128) -> Option<(u128, u128)> {
         let power = 10_u128.checked_pow(self.exponent.unsigned_abs());
         let digits = self.digits.checked_mul(factor)?;
@@ -72,7 +75,7 @@ impl Decimal {
     }
 }
 
-/// To which side a fraction of a cycle goes.
+/// The direction in which a fraction of a cycle is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     Up,
@@ -91,7 +94,7 @@ impl Round {
     }
 }
 
-/// A rate.
+/// A rate in decimal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ExactRate {
     /// The rate as a floating-point number.
@@ -100,11 +103,11 @@ pub(crate) struct ExactRate {
 }
 
 impl ExactRate {
-    /// The cycles in which `events` come at this rate, of a clock of `clock_hz`; none if they are
-    /// more than [`CYCLES_MOST`].
+    /// The cycles in which `events` come at this rate, for a clock of `clock_hz`. `None` if they
+    /// exceed [`CYCLES_MOST`].
     pub fn interval(self, events: u64, clock_hz: u64, round: Round) -> Option<u64> {
         let cycles = u128::from(events) * u128::from(clock_hz);
-        // events · clock / (digits · 10^e)
+        // The result is events · clock / (digits · 10^exponent).
         let power = 10_u128.checked_pow(self.hertz.exponent.unsigned_abs())?;
         if self.hertz.exponent < 0 {
             round.divide(cycles.checked_mul(power)?, self.hertz.digits)
@@ -113,7 +116,7 @@ impl ExactRate {
         }
     }
 
-    /// The rate in hertz; none if it is no whole number.
+    /// The rate in hertz; `None` if it is not a whole number.
     pub fn whole_hertz(self) -> Option<u64> {
         let (numerator, denominator) = self.hertz.fraction(1)?;
         (numerator % denominator == 0)
@@ -139,7 +142,7 @@ impl FromStr for ExactRate {
     }
 }
 
-/// A span of time, more than zero.
+/// A span of time in decimal, more than zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExactTime(TimeForm);
 
@@ -150,14 +153,14 @@ enum TimeForm {
 }
 
 impl ExactTime {
-    /// The cycles of a clock of `clock_hz`; none if they are more than [`CYCLES_MOST`]. Rounded
-    /// down they can be 0.
+    /// The cycles of a clock of `clock_hz`; `None` if they exceed [`CYCLES_MOST`]. The result can
+    /// be 0 if it is rounded down.
     pub fn cycles(self, clock_hz: u64, round: Round) -> Option<u64> {
         match self.0 {
             TimeForm::Cycles(cycles) => Some(cycles),
             TimeForm::Seconds(seconds) => match seconds.fraction(u128::from(clock_hz)) {
                 Some((numerator, denominator)) => round.divide(numerator, denominator),
-                // The number is below 10⁻³⁸, or beyond the 10⁹ s that the parser accepts.
+                // The time is below 10⁻³⁸ s here, because the parser only accepts up to 10⁹ s.
                 None => Some(u64::from(round == Round::Up)),
             },
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The system file as it is written: sections, keys and their values, each with its place.
+//! The system file as it is written: sections, keys and their values, each with its place in the
+//! text.
 pub(crate) mod freertos;
 pub(crate) mod leaf;
 pub(crate) mod linux;
@@ -17,8 +18,8 @@ use crate::diagnostics::Problems;
 /// The version of the format that this program reads.
 pub(crate) const SCHEMA: i64 = 1;
 
-/// Reads the text. None, and at least one problem, if it is no TOML or of another schema; keys that
-/// are wrong are reported and marked as bad.
+/// Reads the text. Returns `None`, and reports at least one problem, if it is not TOML or has
+/// another schema. Wrong keys are reported and marked as bad.
 pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
     let document = match ImDocument::parse(text) {
         Ok(document) => document,
@@ -40,7 +41,7 @@ pub(crate) fn read(text: &str, problems: &mut Problems<'_>) -> Option<Root> {
             );
         }
     };
-    // The schema is checked first: nothing is known of the keys of another one.
+    // The schema is checked first, because the keys of another schema are unknown.
     schema(text, document.as_item(), problems)?;
     Root::read(document.as_item(), (0, text.len()).into(), problems)
 }

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file says of FreeRTOS, and the work that follows from it for the analysis.
+//! The settings of a system file for FreeRTOS, and the work that follows from them for the
+//! analysis.
 mod work;
 
 use crate::system::{Cost, Flow, System};
 
-/// The FreeRTOS that receivers run on, and what becomes of frames that are for none of them.
+/// The FreeRTOS on which receivers run, and its treatment of frames that are for none of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Freertos {
     /// `configMAX_PRIORITIES`: the urgencies of all receivers and lanes are below it.
     pub priorities: u32,
     /// `configTICK_RATE_HZ`, at least 1.
     pub tick_hz: u64,
-    /// Cycles of a tick, rounded down, at least 1.
+    /// The cycles of a tick, rounded down, at least 1.
     pub tick_cycles: u64,
-    /// Bytes of each worker's stack, in whole words of 4 bytes.
+    /// The bytes of each worker's stack, in whole words of 4 bytes.
     pub stack_bytes: u32,
-    /// Frames without a port.
+    /// The lane of frames that have no port.
     pub common: FrameLane,
-    /// Frames for ports that nobody has; none: they are dropped.
+    /// The lane of frames for ports that no receiver has; `None` if such frames are dropped.
     pub orphans: Option<FrameLane>,
-    /// Fragments; none: they are dropped.
+    /// The lane of fragments; `None` if they are dropped.
     pub fragments: Option<FrameLane>,
-    /// Receivers with a budget, in the file's order.
+    /// The budgets of receivers, in the file's order.
     pub budgets: Vec<FrameBudget>,
 }
 
 impl Freertos {
-    /// The lanes of the file, by their keys.
+    /// The lanes of the file, each with its key.
     pub fn lanes(&self) -> impl Iterator<Item = (&'static str, FrameLane)> {
         let lanes = [
             ("common", Some(self.common)),
@@ -39,51 +40,51 @@ impl Freertos {
     }
 }
 
-/// Where frames without a receiver wait.
+/// The lane in which frames without a receiver wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameLane {
-    /// How urgent the task is that hands them to the stack.
+    /// The urgency of the task that hands the lane's frames to the stack.
     pub urgency: u8,
-    /// How many can be in the system at once, at least 1.
+    /// The number of the lane's frames that can be in the system at once, at least 1.
     pub queue: u16,
-    /// What handing one of them to the stack costs. Where the file states nothing, all deadlines
-    /// are more urgent than the lane.
+    /// The cost of handing one frame to the stack. If the file states none, all deadlines are more
+    /// urgent than the lane.
     pub bottom_half: Cost,
 }
 
-/// The most frames that a receiver gets.
+/// The bound on the frames that a receiver gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameBudget {
     /// Index in [`crate::System::receivers`].
     pub receiver: usize,
-    /// Frames in a tick, at least 1.
+    /// The frames that the receiver gets per tick, at least 1.
     pub per_tick: u32,
 }
 
-/// Units of work of a frame of 1,514 bytes in ports/freertos (`WEIR_FREERTOS_UNIT`): what an
-/// interrupt copies counts.
+/// The units of work that a frame of 1,514 bytes takes in ports/freertos (`WEIR_FREERTOS_UNIT`).
+/// The bytes that an interrupt copies count as work.
 pub const FRAME_UNITS: u64 = 23;
 
-/// What a budget lets through, in cycles.
+/// The frames that a budget lets through per tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickBudget {
-    /// Frames, at least 1.
+    /// The number of frames, at least 1.
     pub frames: u64,
-    /// Cycles of a tick, at each of which it begins anew, at least 1.
+    /// The cycles of a tick, at least 1. The budget is refilled at each tick.
     pub tick: u64,
 }
 
-/// Whose buffers a frame is in on FreeRTOS, until the stack or its receiver has done with it.
+/// The buffers that hold a frame on FreeRTOS until the stack or the receiver has finished with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameBuffers {
-    /// Those of its receiver, for all its flows together.
+    /// The buffers of the frame's receiver, which serve all its flows together.
     OfReceiver,
-    /// Any of its urgency: it is for nobody by its port.
+    /// Any buffer of the frame's urgency, because no port assigns the frame to a receiver.
     OfUrgency,
 }
 
 impl System {
-    /// Whose buffers the packets of `flow` are in; none: they are in none of FreeRTOS's.
+    /// The buffers that hold the packets of `flow`; `None` if no buffer of FreeRTOS does.
     #[must_use]
     pub fn frame_buffers(&self, flow: &Flow) -> Option<FrameBuffers> {
         self.freertos.as_ref()?;
@@ -94,8 +95,8 @@ impl System {
         })
     }
 
-    /// The budget that the frames of `flow` share with those of its receiver's other flows; none:
-    /// as many as come are handed on. A frame is its receiver's by its port.
+    /// The budget that the frames of `flow` share with those of its receiver's other flows; `None`
+    /// if all frames are delivered. The port of a frame decides its receiver.
     #[must_use]
     pub fn tick_budget(&self, flow: &Flow) -> Option<TickBudget> {
         let freertos = self.freertos.as_ref()?;

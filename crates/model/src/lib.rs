@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Weir's programs have in common: quantities with units, and the description of systems.
+//! The common base of Weir's programs: quantities with units, and the description of systems.
 //!
-//! [`load`] reads a system file (docs/generated/system-file.md) and gives the [`System`] that it
-//! means, or every error of it, each with its place in the text.
+//! [`load`] reads a system file (docs/generated/system-file.md). It returns the [`System`] that the
+//! file describes, or every error of the file, each with its place in the text.
 mod compiler;
 mod diagnostics;
 mod exact;

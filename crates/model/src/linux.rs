@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file says to `weir linux`, and the threads that follow from it for the analysis.
+//! The settings of a system file for `weir linux`, and the kernel threads that follow from them for
+//! the analysis.
 mod contradiction;
 mod mode;
 mod threads;
@@ -15,64 +16,67 @@ pub use threads::{
     CAP, DEADLINE_URGENCY, INTERRUPT_URGENCY, LONGEST_TICK, LinuxBoundError, MOST_OF_POLL,
 };
 
-/// How the bottom halves of a stock Linux kernel get their receivers' urgency.
+/// The settings of a system file for a stock Linux kernel. They say how its bottom halves get their
+/// receivers' urgency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Linux {
-    /// How they get it.
+    /// The way in which bottom halves get an urgency.
     pub mode: LinuxMode,
-    /// Whom threads follow in the mode [`LinuxMode::Predicted`].
+    /// The receivers that threads follow in the mode [`LinuxMode::Predicted`].
     pub predict: Predict,
-    /// What is accounted; none: the file does not say, so the mode decides.
+    /// The kind of accounting; `None` if the file does not state it, so that the mode decides.
     pub accounting: Option<Accounting>,
-    /// What an interrupt costs beside what can be measured of it; 0 if the file does not say.
+    /// The part of an interrupt's cost that cannot be measured; 0 if the file does not state it.
     pub interrupt_overhead: Duration,
-    /// Does a cap end by a timer? Else it ends at a tick of the kernel's clock.
+    /// Whether a timer ends a cap. If not, a tick of the kernel's clock ends it.
     pub cap_timer: bool,
-    /// The longest tick of the kernel's clock; none: the file does not say.
+    /// The longest tick of the kernel's clock; `None` if the file does not state it.
     pub tick: Option<Duration>,
-    /// Bytes of the buffer that new sockets have for what they receive, at least; 0 leaves it as it
-    /// is. None: the file does not say, so the mode decides.
+    /// The least number of bytes of the receive buffer of new sockets; 0 leaves it unchanged.
+    /// `None` if the file does not state it, so that the mode decides.
     pub receive_buffer: Option<u32>,
-    /// Packets that each receive queue of a card has room for, at least; none: the file does not
-    /// say.
+    /// The least number of packets for which each receive queue of a network card has room; `None`
+    /// if the file does not state it.
     pub receive_ring: Option<u32>,
-    /// What the file says of the thread that takes packets from the device; none: nothing, so the
-    /// mode decides.
+    /// The settings of the thread that takes packets from the device; `None` if the file states
+    /// none, so that the mode decides.
     pub top_half: Option<TopHalf>,
-    /// The sources that are queues of a network interface, in the file's order. Several may be of
-    /// the same interface.
+    /// The sources that are queues of a network interface, in the file's order. Several sources may
+    /// belong to the same interface.
     pub interfaces: Vec<Interface>,
-    /// The threads of the kernel that [`crate::System::with_threads`] added. A file has none.
+    /// The kernel threads that [`crate::System::with_threads`] added. It is empty for a system that
+    /// was just read from a file.
     pub threads: Vec<InterfaceThread>,
     /// The receivers that are recognised by more than their port ([`crate::Receiver::port`]), in
     /// the file's order.
     pub matches: Vec<Match>,
 }
 
-/// A thread of the kernel that stands among the receivers.
+/// A kernel thread that was added to the receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceThread {
-    /// Its index in [`crate::System::receivers`].
+    /// The thread's index in [`crate::System::receivers`].
     pub receiver: usize,
-    /// The source whose packets it takes at their worst rate, as an index in
-    /// [`crate::System::sources`], with what each costs; none: it has a cap, whatever comes.
+    /// The source whose packets the thread takes at their worst rate, as an index in
+    /// [`crate::System::sources`], with the cost of a packet. `None` if the thread has a cap, which
+    /// bounds its work for any packets.
     pub takes: Option<(usize, Cost)>,
 }
 
-/// What the thread that takes packets from the device may do.
+/// The bound on the thread that takes packets from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TopHalf {
-    /// SCHED_DEADLINE: no flood takes more time, whomever it is for.
+    /// The thread runs under SCHED_DEADLINE: no flood takes more time, whoever its packets are for.
     Cap {
-        /// The longest time that the thread runs in each period: at least 1,024 ns and at most 95 %
-        /// of the period.
+        /// The longest time that the thread runs in each period. It is at least 1,024 ns and at
+        /// most 95 % of the period.
         runtime: Duration,
         /// The period, 100 µs to 4 s.
         period: Duration,
     },
-    /// SCHED_FIFO of this priority, 1 to 99.
+    /// The thread runs under SCHED_FIFO with this priority, 1 to 99.
     Urgency(u8),
-    /// There is no thread: the soft interrupt takes them, before every task.
+    /// There is no thread: the soft interrupt takes the packets, before every task.
     Interrupt,
 }
 
@@ -81,21 +85,21 @@ pub enum TopHalf {
 pub struct Interface {
     /// Index in [`crate::System::sources`].
     pub source: usize,
-    /// As `ip link` shows it: 1 to 15 bytes without spaces, `/` and `:`.
+    /// The name of the interface, as `ip link` shows it: 1 to 15 bytes without spaces, `/` and `:`.
     pub name: String,
 }
 
-/// How a receiver is recognised, beside its port: by everything that is stated. At least one thing
-/// is.
+/// Criteria in addition to the port that recognise a receiver. All stated criteria must hold, and
+/// at least one is stated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
     /// Index in [`crate::System::receivers`].
     pub receiver: usize,
-    /// Its control group, or one above: a path that begins with `/`.
+    /// The receiver's control group or one of its ancestors, as a path that begins with `/`.
     pub cgroup: Option<String>,
-    /// The name of its program. Any process can give itself any name, so there is a `user` where
-    /// there is a command.
+    /// The name of the receiver's program. Any process can give itself any name, so `user` is
+    /// stated wherever this is.
     pub command: Option<String>,
-    /// The user that it runs as: a name, or a number.
+    /// The user of the receiver's process, as a name or a number.
     pub user: Option<String>,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a file to a system.
+//! Loads systems from files and texts.
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -17,7 +17,7 @@ pub const FILE_BYTES_MOST: u64 = 1 << 20;
 /// Reads the system file at `path`.
 ///
 /// # Errors
-/// Those of [`read_text`], and [`parse`] refuses it.
+/// Returns the errors of [`read_text`] and of [`parse`].
 pub fn load(path: &Path) -> Result<System, LoadError> {
     Ok(parse(&path.to_string_lossy(), &read_text(path)?)?)
 }
@@ -25,8 +25,8 @@ pub fn load(path: &Path) -> Result<System, LoadError> {
 /// Reads the text of the system file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, is larger than [`FILE_BYTES_MOST`] (then it is not read to its end), or
-/// is not UTF-8.
+/// Fails if the file cannot be read, is larger than [`FILE_BYTES_MOST`], or is not UTF-8. A file
+/// that is too large is not read to its end.
 pub fn read_text(path: &Path) -> Result<String, LoadError> {
     let unreadable = |cause| LoadError::Read {
         path: path.to_owned(),
@@ -51,7 +51,7 @@ pub fn read_text(path: &Path) -> Result<String, LoadError> {
     })
 }
 
-/// All bytes of a file; none if they are more than `most`. The size of a pipe or a device is not
+/// All bytes of a file; `None` if there are more than `most`. The size of a pipe or a device is not
 /// known before it is read.
 fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
@@ -64,18 +64,18 @@ fn read_at_most(from: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
 /// Reads a system from the text of the file called `name`.
 ///
 /// # Errors
-/// Every error of the text, each with its place and what would be right.
+/// Returns every error of the text, each with its place and what would be right.
 pub fn parse(name: &str, text: &str) -> Result<System, Diagnostics> {
     read(name, text, |root, system, problems| {
         resolve::check_rates(root, system, &|_| false, problems);
     })
 }
 
-/// Reads a system whose limits are yet to be chosen: they may let through less than its flows
-/// bring. [`Hardware::check_rates`](crate::Hardware::check_rates) checks the flows.
+/// Reads a system whose limits will be chosen later, so that they may let through less than its
+/// flows bring. [`Hardware::check_rates`](crate::Hardware::check_rates) checks the flows.
 ///
 /// # Errors
-/// Those of [`parse`], but for limits that let through less than flows bring.
+/// Returns the errors of [`parse`], except those for limits that let through less than flows bring.
 pub fn parse_to_be_limited(name: &str, text: &str) -> Result<System, Diagnostics> {
     read(name, text, |_, _, _| ())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reference of the system file, from the definitions that read it:
+//! Generates the reference of the system file from the definitions that read it:
 //! docs/generated/system-file.md for people, docs/generated/system-file.schema.json for editors.
 use std::fmt::Write as _;
 
@@ -16,8 +16,8 @@ use crate::file::value::{Form, KeySpec, Shape, Value, Word, text_of};
 use crate::system::Network;
 use crate::worst_rates;
 
-/// The JSON schema of system files, as editors take it for TOML: draft 2020-12, indented, with a
-/// final line break.
+/// The JSON schema of system files, which editors also use for TOML. It is of draft 2020-12,
+/// indented, and ends with a line break.
 #[must_use]
 pub fn json_schema() -> String {
     let mut schema = Map::new();
@@ -29,7 +29,7 @@ pub fn json_schema() -> String {
     if let Json::Object(root) = schema_of(&Root::SHAPE) {
         schema.extend(root);
     }
-    // A tree of strings and numbers can always be written.
+    // Serialising a tree of strings and numbers never fails.
     let mut text = serde_json::to_string_pretty(&Json::Object(schema)).unwrap_or_default();
     text.push('\n');
     text
@@ -100,7 +100,7 @@ periods, interarrival times, deadlines or moderation. The interval of a limit or
 that was asked for; what comes out must lie between the source's `expected` and `tolerated`.
 ";
 
-/// docs/generated/system-file.md.
+/// The text of docs/generated/system-file.md.
 #[must_use]
 pub fn markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
@@ -110,7 +110,7 @@ pub fn markdown() -> String {
     page
 }
 
-/// Writes a section and the sections in it, each once.
+/// Writes a section and the sections inside it, each only once.
 fn section(page: &mut String, titles: &mut Vec<&'static str>, title: &str, shape: &Shape) {
     let Form::Section(about, entries) = shape.form else {
         return;
@@ -157,7 +157,7 @@ fn section(page: &mut String, titles: &mut Vec<&'static str>, title: &str, shape
     }
 }
 
-/// Writes the words of a choice, once.
+/// Writes the words of a choice, only once.
 fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &KeySpec, words: &[Word]) {
     if titles.contains(&entry.shape.name) {
         return;
@@ -172,7 +172,7 @@ fn choice(page: &mut String, titles: &mut Vec<&'static str>, entry: &KeySpec, wo
     }
 }
 
-/// The sections in a value, but for those of costs and vectors, which are explained with the
+/// The sections inside a value, except those of costs and vectors, which are explained with the
 /// values.
 fn sections_in(shape: &Shape) -> Vec<&Shape> {
     match &shape.form {
@@ -255,7 +255,7 @@ fn values(page: &mut String) {
 }
 
 fn line(page: &mut String, text: &str) {
-    // Writing to a string does not fail.
+    // Writing to a String cannot fail.
     let _ = writeln!(page, "{text}");
 }
 
@@ -263,7 +263,7 @@ fn code(text: &str) -> String {
     format!("`{}`", cell(text))
 }
 
-/// Text in quotes as code.
+/// Marks each quoted text as code.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for (index, part) in text.split('"').enumerate() {
@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    /// The examples of the reference must be right.
+    /// Checks that the examples of the reference are valid.
     fn check(of: &str, item: &Item, shape: &Shape) {
         match shape.form {
             Form::Text => assert!(item.is_str(), "{of}"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From what is written to what it means: names become indices, quantities cycles, limits ticks,
-//! and everything gets its cost.
+//! Turns the text's values into a system: names become indices, quantities become cycles, limits
+//! become ticks, and every event gets its cost.
 //!
-//! All parts of the file are looked at, so that its errors are reported together. A function that
-//! returns none has reported why.
+//! All parts of the file are examined, so that its errors are reported together. A function that
+//! returns `None` has reported why.
 mod allocate;
 mod band;
 mod costs;
@@ -35,7 +35,8 @@ use crate::file::sections::Root;
 use crate::file::value::KeyValue;
 use crate::freertos::FRAME_UNITS;
 
-/// The system that `root` describes. None, and at least one problem, if it describes none.
+/// The system that `root` describes. Returns `None`, and reports at least one problem, if it
+/// describes none.
 pub(crate) fn system(
     root: &Root,
     stem: &str,
@@ -71,11 +72,11 @@ pub(crate) fn system(
     Some(system)
 }
 
-/// Indices of sources and receivers by their names.
+/// The indices of sources or receivers by name.
 type Names<'a> = HashMap<&'a str, usize>;
 
-/// Collects the names of sources and receivers. Reports names that are used twice, also among
-/// timers and flows.
+/// Collects the names of sources and receivers. Reports names that are used twice, including those
+/// of timers and flows.
 fn names<'a>(root: &'a Root, problems: &mut Problems<'_>) -> (Names<'a>, Names<'a>) {
     let sources = unique(
         "sources",
@@ -130,7 +131,7 @@ fn unique<'a>(
         .collect()
 }
 
-/// The index that `key` refers to.
+/// The index that `key` refers to; `None` if the name does not exist, which is reported.
 fn refer(
     key: &KeyValue<Name>,
     what: &str,

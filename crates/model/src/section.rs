@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sections of a system file, for what is found wrong with them after it was read.
+//! The sections of a system file, for errors that are found after the file was read.
 use std::fmt;
 
 use miette::SourceSpan;
@@ -8,7 +8,7 @@ use toml_edit::ImDocument;
 /// A section of a system file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Section {
-    /// What is outside of all sections, of the system with this name.
+    /// The text outside all sections, of the system with this name.
     System(String),
     /// `[cpu]`.
     Cpu,
@@ -25,7 +25,7 @@ pub enum Section {
 }
 
 impl Section {
-    /// Its key in the file, and its name where there can be several.
+    /// The section's key in the file, and its name if there can be several.
     fn key(&self) -> (&'static str, Option<&str>) {
         match self {
             Self::System(_) => ("name", None),
@@ -38,8 +38,8 @@ impl Section {
         }
     }
 
-    /// Where `text` has the section: its name if it has one, else the line with which it begins.
-    /// None if the text does not state it.
+    /// The place of the section in `text`: its name if it has one, otherwise its first line. `None`
+    /// if the text does not contain the section.
     #[must_use]
     pub fn place_in(&self, text: &str) -> Option<SourceSpan> {
         let document = ImDocument::parse(text).ok()?;
@@ -48,7 +48,8 @@ impl Section {
         let Some(name) = name else {
             return first_line(text, item.span()?);
         };
-        // Both forms of a list of tables: `[[source]]`, and `source = [{ … }, …]`.
+        // A list of tables has two forms, `[[source]]` and `source = [{ … }, …]`, and both are
+        // read.
         let tables = item.as_array_of_tables().into_iter().flatten();
         let names = tables.filter_map(|table| table.get("name")?.as_value());
         let inline = item.as_array().into_iter().flatten();
@@ -59,7 +60,7 @@ impl Section {
     }
 }
 
-/// A label over several lines is cut to the first, where a section begins.
+/// The first line of a section, because a label over several lines is cut to its first.
 pub(crate) fn first_line(text: &str, at: std::ops::Range<usize>) -> Option<SourceSpan> {
     let line = text.get(at.clone())?.lines().next()?;
     Some((at.start, line.len()).into())

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How often common sources can interrupt at worst (regehr2005 Table 1): data/worst-rates.toml.
+//! The highest rates at which common sources can interrupt (regehr2005 Table 1):
+//! data/worst-rates.toml.
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use crate::Rate;
 
-/// A source of regehr2005 Table 1. It interrupts at most as often as its bits fill the line; one
-/// that was measured on a device has one bit per interrupt.
+/// A source of regehr2005 Table 1. Its worst rate is the rate at which its bits fill the line. A
+/// source that was measured on a device has one bit per interrupt.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct WorstRate {
-    /// Its name in system files.
+    /// The source's name in system files.
     pub id: String,
-    /// Bits that the line carries in a second.
+    /// The bits per second of the line.
     pub bits_per_second: f64,
-    /// Bits of one interrupt.
+    /// The bits per interrupt.
     pub bits_per_interrupt: f64,
-    /// Where the numbers come from.
+    /// The origin of the numbers.
     pub why: String,
 }
 
 impl WorstRate {
-    /// Interrupts per second.
+    /// The interrupts per second at worst.
     #[must_use]
     pub fn hertz(&self) -> f64 {
         self.bits_per_second / self.bits_per_interrupt
     }
 
-    /// The worst rate; none does not occur in the data that Weir brings.
+    /// The worst rate. It is `None` for no source of the data that Weir includes.
     #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         Rate::from_hertz(self.hertz()).ok()
@@ -55,7 +56,7 @@ pub fn all() -> &'static [WorstRate] {
     &ALL
 }
 
-/// The source of this name.
+/// The source of this name; `None` if there is none.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static WorstRate> {
     all().iter().find(|rate| rate.id == name)
@@ -75,7 +76,7 @@ mod tests {
         assert!(rates.is_sorted(), "{rates:?}");
     }
 
-    /// The number that regehr2005 Table 1 has.
+    /// The number is that of regehr2005 Table 1.
     #[test]
     fn ethernet_is_as_fast_as_in_the_paper() {
         let hertz = by_name("ethernet-100").unwrap().hertz();

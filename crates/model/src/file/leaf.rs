@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The values of single keys: names, numbers, rates, times, costs.
+//! The values of single keys, such as names, numbers, rates, times and costs.
 use std::fmt::Display;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -13,10 +13,10 @@ use crate::exact::{ExactRate, ExactTime};
 use crate::quantity::QuantityError;
 use crate::worst_rates::{self, WorstRate};
 
-/// The longest name, since generated code makes identifiers of names.
+/// The most characters of a name. It is bounded because generated code makes identifiers of names.
 const NAME_MOST: usize = 64;
 
-/// A name that others refer to and that generated code uses.
+/// A name to which other keys refer and which generated code uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Name(pub String);
 
@@ -102,7 +102,7 @@ fn out_of_range(number: i64, at: SourceSpan) -> Problem {
     Problem::new(message, at, "too small or too large")
 }
 
-/// How urgent a receiver is.
+/// The urgency of a receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UrgencyNumber(pub u8);
 
@@ -120,8 +120,8 @@ impl Value for UrgencyNumber {
     }
 }
 
-/// Reads a quantity in quotes. A bare number is answered with the unit and the quotes that it
-/// needs.
+/// Reads a quantity in quotes. For a bare number, the message shows it with the unit and the quotes
+/// that are missing.
 fn quantity<T: Value, Q>(item: &Item, at: SourceSpan, problems: &mut Problems<'_>) -> Option<Q>
 where
     Q: FromStr<Err = QuantityError>,
@@ -158,7 +158,7 @@ fn refuse_quantity<T: Value>(
     at: SourceSpan,
     problems: &mut Problems<'_>,
 ) {
-    // The error repeats the text, which may hold anything.
+    // The error's message contains the text, which may have any characters.
     let message = error.to_string().replace(text, &printable(text));
     problems.report(
         printable_message(&message),
@@ -211,7 +211,7 @@ impl FromStr for Amount {
             Ok(time) => return Ok(Self::Time(time)),
             Err(error) => error,
         };
-        // Zero is no time, but it may be a cost.
+        // Zero is not a valid time, but it may be a cost.
         let (number, unit) = crate::quantity::number_and_unit(text);
         let nothing = !number.starts_with('-')
             && number.parse::<f64>() == Ok(0.0)
@@ -271,7 +271,7 @@ impl Value for StatedCost {
     }
 }
 
-/// Yes or no.
+/// The value `true` or `false`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct YesNo(pub bool);
 
@@ -396,7 +396,7 @@ impl Value for Network {
     }
 }
 
-/// An address alone is a network of one.
+/// An address without a prefix is a network of one address.
 fn network(text: &str) -> Option<Network> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, Some(bits)),

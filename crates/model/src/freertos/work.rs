@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What FreeRTOS does for the tasks and frames of a file, as work of the analysis.
+//! Adds the work of FreeRTOS for the tasks and frames of a file to the analysis.
 
 use super::FrameLane;
 use crate::system::{Cost, Flow, Origin, Receiver, Selector, System, TaskModel};
 
 impl System {
-    /// The system with what its FreeRTOS does. Each lane of `[freertos]` whose frames have a cost
-    /// is a receiver and a flow, behind those of the file: any frame of the card may be for it. A
-    /// tick ends the card's moderation, and the time slices of tasks. Workers, and receivers of
-    /// frames, take a cycle at least: they run, and wait for what is more urgent. Without
-    /// `[freertos]` it is the system itself.
+    /// Adds the work of FreeRTOS to the system. Each lane of `[freertos]` whose frames have a cost
+    /// becomes a receiver and a flow, after those of the file, because any frame of the network
+    /// card may belong to the lane. A tick ends the card's moderation, and the time slices of
+    /// tasks. Workers and receivers of frames take at least one cycle, because they run and wait
+    /// for more urgent work. The system does not change without `[freertos]`.
     #[must_use]
     pub fn with_freertos_work(self) -> Self {
         let mut system = self;
@@ -46,8 +46,8 @@ impl System {
         system
     }
 
-    /// The source of frames that FreeRTOS's tasks receive, as an index in [`System::sources`]: that
-    /// of the flows with ports.
+    /// The source of the frames that FreeRTOS's tasks receive, as an index in [`System::sources`].
+    /// It is the source of the flows that have ports.
     pub(crate) fn card(&self) -> Option<usize> {
         let mut with_port = self
             .flows
@@ -57,12 +57,13 @@ impl System {
     }
 }
 
-/// It takes a cycle at least.
+/// Raises a cost to at least one cycle.
 fn runs(cost: &mut Cost) {
     cost.cycles = cost.cycles.max(1);
 }
 
-/// The worker of a lane. It waits for the stack's lock as long as receivers of its urgency do.
+/// The worker of a lane. It can wait for the stack's lock for as long as the receivers of its
+/// urgency do.
 fn receiver(name: &str, lane: FrameLane, receivers: &[Receiver]) -> Receiver {
     let same = receivers.iter().filter(|of| of.urgency == lane.urgency);
     let blocking = same.map(|of| of.blocking).max_by_key(|of| of.cycles);

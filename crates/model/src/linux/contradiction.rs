@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a section `[linux]` cannot ask for at once, on any machine.
+//! Checks a section `[linux]` for settings that contradict each other on any machine.
 use super::{Linux, LinuxMode, TopHalf};
 
-/// Why a section `[linux]` cannot be carried out in a mode.
+/// The reason why a section `[linux]` cannot be carried out in a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum LinuxContradiction {
-    /// Threads that follow receivers have a cap.
+    /// The threads follow receivers, but they also have a cap.
     #[error(
         "the mode `predicted` gives an interface's threads the urgency of a receiver, and `top_half` gives them a cap, which has none"
     )]
@@ -13,7 +13,7 @@ pub enum LinuxContradiction {
         "write `top_half = {{ urgency = 40 }}` for the highest urgency that they get, or leave it out; the modes `native` and `exact` take a cap"
     ))]
     CapFollows,
-    /// The bottom halves would run without a thread, too.
+    /// The bottom halves would also run without a thread.
     #[error(
         "the mode `{mode}` gives an urgency to the thread that takes packets from a device, and `top_half` says that there is none"
     )]
@@ -21,10 +21,10 @@ pub enum LinuxContradiction {
         "leave `thread` out, or take the mode `exact`, which has threads behind it"
     ))]
     NoThread {
-        /// Name of the mode.
+        /// The name of the mode.
         mode: &'static str,
     },
-    /// `cap_timer` is set without a cap.
+    /// The file sets `cap_timer`, but there is no cap.
     #[error("`cap_timer` says how a cap ends, and the top half has none")]
     #[diagnostic(help(
         "write `top_half = {{ runtime = \"500us\", period = \"10ms\" }}` for a cap, or leave `cap_timer` out"
@@ -33,10 +33,11 @@ pub enum LinuxContradiction {
 }
 
 impl Linux {
-    /// Checks that the section can be carried out in this mode, its own or another.
+    /// Checks that the section can be carried out in this mode, which may differ from the section's
+    /// mode.
     ///
     /// # Errors
-    /// [`LinuxContradiction`], if it cannot.
+    /// Returns [`LinuxContradiction`] if it cannot.
     pub fn check(&self, mode: LinuxMode) -> Result<(), LinuxContradiction> {
         let facts = mode.facts();
         match self.top_half {
@@ -46,7 +47,7 @@ impl Linux {
             Some(TopHalf::Interrupt) if !facts.demultiplexes => {
                 Err(LinuxContradiction::NoThread { mode: mode.name() })
             }
-            // The mode exact has a cap where the file says nothing.
+            // The mode `exact` has a cap by default.
             None if facts.demultiplexes => Ok(()),
             Some(TopHalf::Cap { .. }) => Ok(()),
             _ if self.cap_timer => Err(LinuxContradiction::NoCap),

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What each mode does: the one list of modes.
+//! Lists the properties of each mode. No other list of modes exists.
 use super::LinuxMode;
 
-/// What a mode does. What a mode does in a run is a part of it, in crates/linux/src/parts.rs.
+/// The properties of a mode. What a mode does in a run belongs to them, and is in
+/// crates/linux/src/parts.rs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModeFacts {
-    /// BPF programs find the receivers; else the settings alone do all, on any kernel.
+    /// Whether BPF programs find the receivers. If not, kernel settings alone are used, on any
+    /// kernel.
     pub loads_programs: bool,
-    /// The threads of an interface get the urgency of a receiver that waits for a packet.
+    /// Whether the threads of an interface get the urgency of a receiver that waits for a packet.
     pub follows_receivers: bool,
-    /// An XDP program gives each packet to the thread of its receiver's urgency. So the top half
-    /// has an urgency, or a cap, of its own.
+    /// Whether an XDP program hands each packet to the thread of its receiver's urgency. The top
+    /// half then has an urgency or a cap of its own.
     pub demultiplexes: bool,
 }
 
 impl LinuxMode {
-    /// What the mode does.
+    /// The properties of the mode.
     #[must_use]
     pub const fn facts(self) -> ModeFacts {
         match self {

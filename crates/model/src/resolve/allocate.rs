@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prescalers: one per counter, such that every interval on it fits.
+//! Chooses prescalers: one per counter, such that every interval on the counter fits.
 use std::collections::{BTreeMap, HashMap};
 
 use miette::SourceSpan;
@@ -11,7 +11,8 @@ use super::wish::IntervalWish;
 use crate::diagnostics::{Problem, Problems};
 use crate::system::Interval;
 
-/// Chooses the ticks of every interval; none for one that does not fit, which is reported.
+/// Chooses the ticks of every interval; `None` for an interval that does not fit, which is
+/// reported.
 pub(crate) fn allocate(
     bank: &Bank,
     uses: &[&IntervalWish],
@@ -44,7 +45,7 @@ pub(crate) fn allocate(
         .collect()
 }
 
-/// The ticks of an interval with a divisor, at least.
+/// The least number of ticks of an interval with this divisor.
 fn ticks(counter: &BankCounter, one: &IntervalWish, divisor: u64) -> Result<u64, Misfit> {
     let clocks = one.cycles.div_ceil(counter.clock_cycles.max(1));
     one.range.ticks(clocks, divisor)
@@ -72,7 +73,8 @@ fn one_per_channel(bank: &Bank, uses: &[&IntervalWish], problems: &mut Problems<
     }
 }
 
-/// The prescaler of a counter: the one that the file states, else the smallest with which all fit.
+/// The prescaler of a counter. It is the one that the file states, or otherwise the smallest with
+/// which all intervals fit.
 fn divisor(
     counter: &BankCounter,
     uses: &[&IntervalWish],
@@ -139,7 +141,8 @@ fn divisor(
     None
 }
 
-/// The prescaler that the limits on a counter state. None, and a report, if they differ.
+/// The prescaler that the limits on a counter state; `Some(None)` if they state none. Returns `None`
+/// if they differ in it, which is reported.
 fn stated(
     counter: &BankCounter,
     uses: &[&IntervalWish],
@@ -165,7 +168,7 @@ fn stated(
     Some(Some(first))
 }
 
-/// Why an interval does not fit, even with the best prescaler.
+/// The reason why an interval does not fit, even with the best prescaler.
 fn misfit(counter: &BankCounter, one: &IntervalWish) -> Misfit {
     let largest = counter.divisors.last().copied().unwrap_or(1);
     match ticks(counter, one, largest) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The band of a limit, after rounding: from the expected to the tolerated rate of its source.
+//! Checks that a limit, after rounding, lies between the expected and the tolerated rate of its
+//! source.
 use miette::SourceSpan;
 
 use super::units::{CycleClock, Digits};
@@ -10,7 +11,7 @@ use crate::file::sections::{self as raw, Source};
 use crate::file::value::KeyValue;
 use crate::system::{Interval, Rates};
 
-/// The rates of a source, which must not contradict each other.
+/// Resolves the rates of a source, which must not contradict each other.
 pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rates> {
     if source.rate.is_absent() {
         return Some(Rates {
@@ -65,22 +66,22 @@ pub(crate) fn rates(source: &Source, problems: &mut Problems<'_>) -> Option<Rate
 /// A limit after rounding.
 #[derive(Debug, Clone)]
 pub(crate) struct Effective {
-    /// Events per interval.
+    /// The events per interval.
     pub events: u64,
-    /// Cycles of the interval.
+    /// The cycles of the interval.
     pub cycles: u64,
-    /// The intervals next to it.
+    /// The adjacent intervals that are possible.
     pub near: Near,
-    /// Where the file asks for it.
+    /// The place where the file asks for the limit.
     pub at: SourceSpan,
 }
 
-/// The next shorter and the next longer interval, in cycles; none: there is none.
+/// The next shorter and the next longer interval, in cycles; `None` if there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Near {
     pub shorter: Option<u64>,
     pub longer: Option<u64>,
-    /// What keeps others away: `8 cycles per tick`.
+    /// The text that says why no closer interval is possible, for example `8 cycles per tick`.
     pub with: String,
 }
 
@@ -121,7 +122,7 @@ pub(crate) fn check(
             .flatten()
             .map(to_ask)
             .collect();
-        // Intervals that the shape of the limiter rounds to one another are one limit.
+        // Intervals that the limiter rounds to the same interval are one limit.
         all.dedup();
         format!(
             "with {} the limits near it are {}",
@@ -129,12 +130,12 @@ pub(crate) fn check(
             all.join(", then ")
         )
     };
-    // An interval is compared with the cycles that the rate's events take, so no division loses
-    // anything.
+    // The interval is compared with the cycles that the rate's events take, so that no precision is
+    // lost by a division.
     if let Some(expected) = rates.expected.get() {
         let most = expected.interval(events, clock.hz, Round::Down);
         if most.is_some_and(|most| cycles > most) {
-            // The rate that was asked for may suffice, and only the rounding go below.
+            // The rate that the file asks for may be sufficient, and only its rounding too low.
             let above = near
                 .shorter
                 .filter(|&above| most.is_some_and(|most| above <= most));

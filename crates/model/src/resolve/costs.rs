@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the interrupts of limiters cost: the numbers of the file, else those of the board.
+//! Finds the costs of limiters' interrupts: the numbers of the file, or otherwise those of the
+//! board.
 use miette::SourceSpan;
 use weir_boards::{Board, Events};
 
@@ -11,23 +12,23 @@ use crate::file::sections as raw;
 use crate::file::value::KeyValue;
 use crate::system::{EventCosts, Policy, Timing};
 
-/// Which table of costs holds for a limit.
+/// The table of costs that applies to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CostTable {
-    /// An ordinary interrupt.
+    /// An ordinary interrupt without a limiter.
     Off,
     Poll,
-    /// Bursty, cleared by a shared timer.
+    /// A bursty limiter that a shared timer clears.
     Shared,
-    /// A policy with a timer of its own.
+    /// A limiter of this policy and timing with a timer of its own.
     Own(Policy, Timing),
 }
 
-/// An event that has a cost, and how to get it.
+/// The key of an event that has a cost, and the function that reads the cost.
 type Need = (&'static str, fn(&Events) -> Option<u64>);
 
 impl CostTable {
-    /// The event's path in costs.toml and below [cpu.costs].
+    /// The path of the table in costs.toml and below [cpu.costs].
     pub fn path(self) -> Vec<&'static str> {
         let (policy, timing) = match self {
             Self::Off => return vec!["off"],
@@ -38,8 +39,8 @@ impl CostTable {
         vec![policy.name(), timing.name()]
     }
 
-    /// The events of a limiter that counts on `table`. `clear_served` depends on the port: where a
-    /// waiting request takes its own interrupt, it does not happen.
+    /// The events of a limiter that has the costs of `table`. `clear_served` depends on the port:
+    /// it does not happen where a waiting request has an interrupt of its own.
     fn needs(self) -> &'static [Need] {
         match self {
             Self::Off => &[("request_served", |e| e.request_served)],
@@ -67,7 +68,7 @@ impl CostTable {
     }
 }
 
-/// The cost of an ordinary interrupt; `at` is what needs it.
+/// The cost of an ordinary interrupt. `at` is the place that needs it.
 pub(crate) fn unlimited(
     processor: &Processor<'_>,
     at: SourceSpan,
@@ -77,8 +78,8 @@ pub(crate) fn unlimited(
         .map(|events| costs(CostTable::Off, &events))
 }
 
-/// The costs of the events of `table`, on `channel` if there is one; `at` is the limit that needs
-/// them.
+/// The costs of the events of `table`, on `channel` if there is one. `at` is the place of the limit
+/// that needs them.
 pub(crate) fn events(
     processor: &Processor<'_>,
     table: CostTable,
@@ -128,7 +129,8 @@ fn of_file(
     }
 }
 
-/// What a file without a board has to add to state the costs of `table`; none: it states them.
+/// The keys that a file without a board lacks to state the costs of `table`; `None` if it states
+/// all.
 pub(crate) fn missing_in_file(
     processor: &Processor<'_>,
     table: CostTable,
@@ -140,7 +142,7 @@ pub(crate) fn missing_in_file(
     missing(table, &of_file(processor, table, problems)?)
 }
 
-/// The keys that the file lacks, as a user would write them; none: it lacks none.
+/// The keys that the file lacks, as a user would write them; `None` if it lacks none.
 fn missing(table: CostTable, of_file: &Events) -> Option<String> {
     let needs = table.needs().iter();
     let missing: Vec<String> = needs
@@ -151,7 +153,7 @@ fn missing(table: CostTable, of_file: &Events) -> Option<String> {
     (!missing.is_empty()).then(|| format!("[cpu.costs.{path}]: {}", missing.join(", ")))
 }
 
-/// The costs as the analysis takes them: an event that does not exist costs nothing.
+/// The costs in the form of the analysis, where an event that does not exist costs 0.
 pub(crate) fn costs(table: CostTable, events: &Events) -> EventCosts {
     let shared = table == CostTable::Shared;
     EventCosts {
@@ -217,7 +219,7 @@ fn read(events: &raw::Events, clock: CycleClock, problems: &mut Problems<'_>) ->
     })
 }
 
-/// What the costs rest on.
+/// The text that says where the costs come from.
 pub(crate) fn origin(board: Option<&Board>, of_file: Option<&raw::Costs>) -> String {
     match (board, of_file) {
         (Some(board), None) => board.costs_from(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor: that of a board, or one that the file describes.
+//! Resolves the processor, which is that of a board or one that the file describes.
 use miette::SourceSpan;
 use weir_boards::{Board, Flavour};
 
@@ -12,10 +12,10 @@ use crate::file::sections::{self as raw, Root};
 use crate::file::value::{KeyValue, printable};
 use crate::system::{Cpu, EventCosts, Nesting, TaskModel};
 
-/// The flavour of a port that holds if the file names none.
+/// The default flavour of a port.
 const FLAVOUR: &str = "c";
 
-/// Resolves what `cpu` describes.
+/// Resolves the section `cpu`.
 pub(crate) fn resolve<'a>(
     cpu: &'a raw::Cpu,
     root: &Root,
@@ -66,7 +66,7 @@ pub(crate) fn resolve<'a>(
     processor.cpu.flavour = processor
         .board()
         .map(|(_, flavour)| flavour.name().to_owned());
-    // A file without sources needs no costs.
+    // A file without sources does not need costs.
     if let Some(first) = root.source.elements().first() {
         processor.cpu.unlimited = costs::unlimited(&processor, first.at, problems)?;
     }
@@ -140,7 +140,7 @@ fn clock(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -> 
     whole
 }
 
-/// Refuses another clock than that of a board whose timers have one of their own.
+/// Refuses a clock that differs from the board's, if the board's timers run from another clock.
 fn refuse_clock(
     cpu: &raw::Cpu,
     board: Option<&Board>,
@@ -164,8 +164,8 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
     let Some(board) = board else {
         return stated(&cpu.interrupts, "interrupts", "\"flat\"", cpu.at, problems).copied();
     };
-    // Where a program gives priorities, they preempt each other; other boards run interrupts with
-    // interrupts disabled.
+    // Interrupts preempt each other if the program chooses their priorities. On other boards they
+    // run with interrupts disabled.
     let (right, what, help) = if board.priorities.is_some() {
         (
             Nesting::Grouped,
@@ -190,7 +190,7 @@ fn nesting(cpu: &raw::Cpu, board: Option<&Board>, problems: &mut Problems<'_>) -
     Some(right)
 }
 
-/// The slice, rounded down, since a shorter one means more switches.
+/// The time slice, rounded down, because a shorter slice means more switches.
 fn time_slice(
     cpu: &raw::Cpu,
     clock: CycleClock,
@@ -210,7 +210,7 @@ fn time_slice(
     clock.optional(&cpu.time_slice, problems)
 }
 
-/// The value of a key that a system without a board must have.
+/// The value of a key that a system without a board must state.
 pub(crate) fn stated<'a, T>(
     key: &'a KeyValue<T>,
     name: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[freertos]`, and the budgets of receivers.
+//! Resolves `[freertos]` and the budgets of receivers.
 use miette::SourceSpan;
 use weir_boards::Port;
 
@@ -16,13 +16,13 @@ use super::linux;
 use super::processor::Processor;
 use super::units::CycleClock;
 
-/// `configTICK_RATE_HZ` of a file that does not state it.
+/// The default of `configTICK_RATE_HZ`.
 const TICK_HZ: u64 = 1000;
-/// Bytes of a word, of which stacks are made.
+/// Bytes of a word; the size of a stack is a whole number of words.
 const WORD: u64 = 4;
 
-/// Resolves what the file says to `weir generate --rtos freertos`; `Some(None)` if nothing. None,
-/// and at least one problem, if that is wrong.
+/// Resolves the settings for `weir generate --rtos freertos`; `Some(None)` if the file has none.
+/// Returns `None`, and reports at least one problem, if they are wrong.
 pub(crate) fn resolve(
     root: &Root,
     processor: &Processor<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn resolve(
     .filter(|_| fit && is_possible)
 }
 
-/// Does ports/freertos run on the board? Reports one on which it does not.
+/// Whether ports/freertos supports the board. Reports a board that it does not support.
 fn has_port(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> bool {
     let other = processor
         .board()
@@ -76,7 +76,7 @@ fn has_port(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>)
     other.is_none()
 }
 
-/// Is FreeRTOS the only operating system of the file? Reports what is for Linux.
+/// Whether FreeRTOS is the only operating system of the file. Reports settings for Linux.
 fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
     let of_linux = linux::places(root);
     for at in &of_linux {
@@ -89,8 +89,9 @@ fn is_alone(root: &Root, problems: &mut Problems<'_>) -> bool {
     of_linux.is_empty()
 }
 
-/// Is it known when each receiver of frames takes them, and has none the urgency of fragments?
-/// These stay in their buffers until the others come. Reports the receivers for which it is not so.
+/// Whether it is known when each receiver of frames takes them, and no receiver has the urgency of
+/// fragments. Fragments stay in their buffers until the rest of the packet comes. Reports the
+/// receivers for which this does not hold.
 fn takes_frames(
     root: &Root,
     fragments: &KeyValue<raw::FrameLane>,
@@ -142,13 +143,13 @@ fn takes_frames(
     fit
 }
 
-/// Who has a deadline, and its urgency.
+/// The name and the urgency of a unit that has a deadline.
 pub(crate) struct NamedDeadline<'a> {
     name: &'a str,
     urgency: u8,
 }
 
-/// The deadlines of a file.
+/// All deadlines of the receivers and flows of a file.
 pub(crate) fn deadlines<'a>(
     receivers: Option<&'a [Receiver]>,
     flows: Option<&'a [Flow]>,
@@ -167,7 +168,7 @@ pub(crate) fn deadlines<'a>(
         .collect()
 }
 
-/// Reports budgets that nothing would keep; are there none?
+/// Whether the file has no budgets. Reports budgets, because nothing would enforce them.
 fn budgets_without(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut none = true;
     for receiver in root.receiver.elements() {
@@ -215,7 +216,7 @@ fn stack(key: &KeyValue<Whole<512, 262_140>>, problems: &mut Problems<'_>) -> Op
     u32::try_from(bytes).ok()
 }
 
-/// Are all urgencies of the file below `most`? Reports those that are not.
+/// Whether all urgencies of the file are below `most`. Reports those that are not.
 fn urgencies(
     root: &Root,
     lanes: &[&KeyValue<raw::FrameLane>],
@@ -246,14 +247,14 @@ fn urgencies(
     are
 }
 
-/// Where the file says how many priorities there are.
+/// The place where the file states the number of priorities.
 fn place(root: &Root) -> SourceSpan {
     root.freertos
         .get()
         .map_or(root.freertos.at, |of| of.priorities.at)
 }
 
-/// The frames that each budget admits in a tick, rounded down.
+/// The frames that each budget admits per tick, rounded down.
 fn budgets(root: &Root, tick_hz: u64, problems: &mut Problems<'_>) -> Option<Vec<FrameBudget>> {
     let mut all = Some(Vec::new());
     for (receiver, of) in root.receiver.elements().iter().enumerate() {

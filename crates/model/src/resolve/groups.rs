@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Groups: sources of one priority whose limits share the alarm of one timer (LIMIT-SHARED-1), on
-//! boards whose interrupts have priorities.
+//! Resolves groups: sources of one priority whose limits share the alarm of one timer
+//! (LIMIT-SHARED-1). Only boards whose interrupts have priorities have groups.
 use weir_boards::{Board, Flavour, PortRules, cortex_m};
 
 use super::limits::LimitDraft;
@@ -15,20 +15,21 @@ use crate::system::{EventCosts, Expiry, Interval, Source, Timer};
 pub(crate) struct AlarmGroup {
     channel: usize,
     members: usize,
-    /// The alarm's interrupt in which nothing is due, with one source in the group.
+    /// The cost of an interrupt of the alarm in which nothing is due, with one source in the group.
     idle: u64,
-    /// What each further source adds to any of the alarm's interrupts.
+    /// The cost that each further source adds to any interrupt of the alarm.
     further: u64,
 }
 
 impl AlarmGroup {
-    /// What the sources beside one add.
+    /// The cost that all sources except the first add to an interrupt.
     fn beside(&self) -> u64 {
         let others = u64::try_from(self.members.saturating_sub(1)).unwrap_or(u64::MAX);
         self.further.saturating_mul(others)
     }
 
-    /// The interrupts in which nothing is due: the alarm of a group at rest ages its sources.
+    /// The alarm's interrupts in which nothing is due, as a timer. The alarm of a group at rest
+    /// interrupts to age its sources.
     pub fn alarm(&self, bank: &Bank, sources: &[Source]) -> Option<Timer> {
         let channel = bank.channels.get(self.channel)?;
         let mut own = sources.iter().map(|source| &source.limit);
@@ -46,7 +47,7 @@ impl AlarmGroup {
     }
 }
 
-/// The rules of groups, on a board that has them.
+/// The rules of groups; `None` if the board has no groups.
 pub(super) fn rules(
     processor: &Processor<'_>,
 ) -> Option<(&'static PortRules, (&'static Board, Flavour))> {
@@ -54,7 +55,7 @@ pub(super) fn rules(
     rules.zip(processor.board())
 }
 
-/// The groups of a system, with what is wrong about them reported.
+/// Forms the groups of a system, and reports what is wrong about them.
 pub(crate) fn of(
     sources: &[(&RawSource, &LimitDraft)],
     bank: &Bank,
@@ -104,7 +105,7 @@ pub(crate) fn of(
     groups.into_iter().map(group).collect()
 }
 
-/// Reports a limited source of a priority that cannot be held back.
+/// Reports a limited source whose priority no limiter can hold back.
 pub(super) fn at_least_one(source: &RawSource, board: &Board, problems: &mut Problems<'_>) {
     let priority = source.priority.get().map(|priority| priority.0);
     if priority.is_some_and(|of| of < u64::from(cortex_m::MOST_URGENT_GROUP)) {
@@ -124,7 +125,7 @@ pub(super) fn at_least_one(source: &RawSource, board: &Board, problems: &mut Pro
     }
 }
 
-/// Reports sources that name the same timer and differ in priority.
+/// Reports sources that name the same timer but differ in priority.
 fn same_priority(members: &[&RawSource], timer: &str, problems: &mut Problems<'_>) {
     let of = |source: &RawSource| source.priority.get().map(|priority| priority.0);
     let Some((first, others)) = members.split_first() else {
@@ -143,7 +144,7 @@ fn same_priority(members: &[&RawSource], timer: &str, problems: &mut Problems<'_
     }
 }
 
-/// The costs of a limit whose group has as many of `sources` as it may.
+/// The costs of a limit whose group has as many of `sources` as it can have.
 pub(crate) fn most(processor: &Processor<'_>, sources: usize, alone: EventCosts) -> EventCosts {
     let Some((board, flavour)) = processor.board() else {
         return alone;
@@ -161,7 +162,7 @@ pub(crate) fn most(processor: &Processor<'_>, sources: usize, alone: EventCosts)
     costs(&[group], 0, alone)
 }
 
-/// The costs of a limit on a channel: its expiries are interrupts of the whole group.
+/// The costs of a limit on a channel. Its expiries are interrupts of the whole group.
 pub(crate) fn costs(groups: &[AlarmGroup], channel: usize, alone: EventCosts) -> EventCosts {
     let group = groups.iter().find(|group| group.channel == channel);
     let beside = group.map_or(0, AlarmGroup::beside);

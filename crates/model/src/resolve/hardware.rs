@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the processor of a system file offers to limits, for programs that choose them.
+//! The part of a system file's processor that programs need in order to choose limits.
 use miette::SourceSpan;
 use weir_boards::Range;
 
@@ -14,12 +14,12 @@ use crate::file;
 use crate::file::sections::{Root, Source};
 use crate::system::{EventCosts, Policy, System, Timing};
 
-/// A limiter that a channel may serve.
+/// A way in which a limiter can use a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimiterShape {
-    /// A policy with its timing and burst, with the channel for itself.
+    /// The limiter has the channel for itself. The values are its policy, timing and burst.
     Own(Policy, Timing, u32),
-    /// One of several whose counts the channel clears (regehr2005 §3.5).
+    /// The limiter is one of several whose counts the channel clears (regehr2005 §3.5).
     Shared,
 }
 
@@ -28,31 +28,31 @@ pub enum LimiterShape {
 pub struct TickRange {
     /// Cycles per tick.
     pub divisor: u64,
-    /// The fewest ticks.
+    /// The fewest ticks that an interval can have.
     pub least: u64,
-    /// The most ticks.
+    /// The most ticks that an interval can have.
     pub most: u64,
 }
 
 /// A compare channel, as a file's limits name it.
 #[derive(Debug)]
 pub struct HardwareChannel<'a> {
-    /// Its name: the port's, or that of the file's `[[timer]]`.
+    /// The name of the channel in the port, or of the file's `[[timer]]`.
     pub name: &'a str,
-    /// The name of its counter.
+    /// The name of the channel's counter.
     pub counter: &'a str,
-    /// The width of its counter.
+    /// The width of the channel's counter in bits.
     pub bits: u32,
-    /// Its interrupt.
+    /// The channel's interrupt.
     pub level: &'a Level,
-    /// The most limits that it can serve at once, each by its alarm: their sources have the same
-    /// preemption group, which is its interrupt's, too.
+    /// The most limits that the channel can serve at once by its alarm. Their sources must all have
+    /// the preemption group of the channel's interrupt.
     pub limits: usize,
-    /// Cycles of one of its clock, which the prescaler divides.
+    /// Processor cycles of one cycle of the counter's clock, which the prescaler divides.
     pub clock_cycles: u64,
 }
 
-/// The timers of a file's processor, and what limiters on them cost the file's sources.
+/// The timers of a file's processor, and the costs of limiters on them for the file's sources.
 pub struct Hardware<'a> {
     root: &'a Root,
     processor: Processor<'a>,
@@ -60,7 +60,8 @@ pub struct Hardware<'a> {
     text: &'a str,
 }
 
-/// Asks about the processor of a system file. None: the text describes none.
+/// Calls `ask` with the processor of a system file. Returns `None` if the text does not describe a
+/// processor.
 pub fn with_hardware<T>(text: &str, ask: impl FnOnce(&Hardware<'_>) -> T) -> Option<T> {
     let mut problems = Problems::of(text);
     let root = file::read(text, &mut problems)?;
@@ -75,7 +76,7 @@ pub fn with_hardware<T>(text: &str, ask: impl FnOnce(&Hardware<'_>) -> T) -> Opt
 }
 
 impl Hardware<'_> {
-    /// The compare channels, those of a counter beside each other.
+    /// The compare channels; channels of one counter are adjacent.
     pub fn channels(&self) -> impl Iterator<Item = HardwareChannel<'_>> {
         self.bank.channels.iter().filter_map(|channel| {
             let counter = self.bank.counters.get(channel.counter)?;
@@ -90,15 +91,15 @@ impl Hardware<'_> {
         })
     }
 
-    /// Can only one source have a channel for itself, and then no other a limit?
+    /// Whether only one source can have a channel for itself, and then no other source a limit.
     #[must_use]
     pub fn limits_one(&self) -> bool {
         let rules = self.processor.rules();
         rules.is_some_and(|rules| rules.limits_one)
     }
 
-    /// The intervals that a limiter on the channel of this index can have, by divisor in ascending
-    /// order. Empty: the channel cannot serve it.
+    /// The intervals that a limiter on the channel with this index can have, by divisor in
+    /// ascending order. Empty if the channel cannot serve the limiter.
     #[must_use]
     pub fn ranges(&self, channel: usize, limiter: LimiterShape) -> Vec<TickRange> {
         let Some((range, counter)) = self
@@ -138,8 +139,8 @@ impl Hardware<'_> {
         }
     }
 
-    /// What a limiter on the channel costs the source of this index. None: the source cannot be
-    /// limited so.
+    /// The costs of a limiter on the channel for the source with this index. `None` if the source
+    /// cannot have this limiter.
     #[must_use]
     pub fn costs(
         &self,
@@ -149,7 +150,7 @@ impl Hardware<'_> {
     ) -> Option<EventCosts> {
         let source = self.root.source.elements().get(source)?;
         if source.interface.is_stated() {
-            // Linux has no code for it.
+            // Linux has no code for limits in software.
             return None;
         }
         let mut problems = Problems::of(self.text);
@@ -163,11 +164,11 @@ impl Hardware<'_> {
         is_apart.then_some(costs)
     }
 
-    /// Checks that these sources, by index, can have a limit by their priorities, which no limiter
-    /// changes. `name` is the file's.
+    /// Checks whether the priorities of these sources, given by index, allow a limit. No limiter
+    /// changes priorities. `name` is the name of the file.
     ///
     /// # Errors
-    /// The sources whose interrupt a limiter cannot hold back.
+    /// Returns the sources whose interrupts a limiter cannot hold back.
     pub fn check_priorities(&self, name: &str, sources: &[usize]) -> Result<(), Diagnostics> {
         let mut problems = Problems::of(self.text);
         let all = self.root.source.elements();
@@ -182,12 +183,12 @@ impl Hardware<'_> {
         Err(problems.into_diagnostics(name))
     }
 
-    /// Checks that no limit of `system`, the file's, lets through less than flows with deadlines
-    /// bring: a limit of `tuned` (indices of sources) may let through what its source tolerates.
-    /// `name` is the file's.
+    /// Checks that no limit of `system` lets through less than what flows with deadlines bring.
+    /// `system` must be that of this file, and `name` is the file's name. A limit of a source in
+    /// `tuned` (indices) may let through what the source tolerates.
     ///
     /// # Errors
-    /// The flows that bring more.
+    /// Returns the flows that bring more.
     pub fn check_rates(
         &self,
         name: &str,
@@ -224,15 +225,16 @@ impl Hardware<'_> {
         })
     }
 
-    /// What the file has to add to state the costs of this limiter, as a user would write it. None:
-    /// the file states them, or a board does.
+    /// The lines that the file lacks to state the costs of this limiter, as a user would write
+    /// them. `None` if the file or a board states the costs.
     #[must_use]
     pub fn missing_costs(&self, limiter: LimiterShape) -> Option<String> {
         let mut problems = Problems::of(self.text);
         costs::missing_in_file(&self.processor, table(limiter), &mut problems)
     }
 
-    /// What the interrupt of a shared timer on the channel costs beside what its sources add.
+    /// The cost in cycles of the interrupt of a shared timer on the channel, without what its
+    /// sources add.
     #[must_use]
     pub fn base(&self, channel: usize) -> u64 {
         let name = self.bank.channels.get(channel).map(|of| of.name.as_str());

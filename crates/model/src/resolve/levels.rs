@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ranks of interrupts among each other: the board's vectors, or the groups and orders that the
-//! file states.
+//! Resolves the ranks of interrupts: the board's vectors, or the groups and orders that the file
+//! states.
 use std::collections::HashMap;
 
 use miette::SourceSpan;
@@ -74,8 +74,9 @@ pub(crate) fn of_source(
     }
 }
 
-/// The preemption group of a source on a board: its priority's, where the program gives one. No
-/// interrupt of other boards preempts another, so there is one group.
+/// The preemption group of a source on a board. It follows from the source's priority if the
+/// program chooses priorities. On other boards no interrupt preempts another, so there is one
+/// group.
 fn group(source: &Source, board: &Board, problems: &mut Problems<'_>) -> Option<u32> {
     let Some(priorities) = board.priorities else {
         if source.priority.is_stated() {
@@ -136,7 +137,7 @@ fn of_board(
     level
 }
 
-/// The rank of a board's vector in a preemption group; the vector's number is the order.
+/// The rank of a board's vector in a preemption group. The vector's number is the order.
 pub(crate) fn of_vector(board: &Board, vector: &str, group: u32) -> Option<Level> {
     Some(Level {
         vector: vector.to_owned(),
@@ -145,7 +146,7 @@ pub(crate) fn of_vector(board: &Board, vector: &str, group: u32) -> Option<Level
     })
 }
 
-/// Reports a group or an order beside a board.
+/// Reports a group or an order that is stated although there is a board.
 pub(crate) fn refuse_own<T>(key: &KeyValue<T>, board: &Board, problems: &mut Problems<'_>) {
     if key.is_stated() {
         refuse_place(key.at, board, problems);
@@ -201,11 +202,11 @@ pub(crate) fn own(
 pub(crate) struct VectorOwner<'a> {
     pub level: &'a Level,
     pub at: SourceSpan,
-    /// For the reader: "the source `encoder`".
+    /// The owner in words, for messages, for example "the source `encoder`".
     pub by: String,
 }
 
-/// Reports vectors, and ranks in a group, that two owners have.
+/// Reports vectors, and ranks in a group, that two owners use.
 pub(crate) fn unique(taken: &[VectorOwner<'_>], problems: &mut Problems<'_>) {
     let mut vectors: HashMap<&str, &VectorOwner<'_>> = HashMap::new();
     let mut places: HashMap<(u32, u32), &VectorOwner<'_>> = HashMap::new();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which keys of a limit do not go together.
+//! Checks which keys of a limit do not go together.
 use miette::SourceSpan;
 
 use crate::diagnostics::Problems;
 use crate::file::sections::Limit;
 use crate::file::value::KeyValue;
 
-/// Which keys of a limit are stated.
+/// The keys of a limit, each with whether it is stated and its place.
 pub(super) struct Keys(Vec<(&'static str, bool, SourceSpan)>);
 
 impl Keys {
@@ -37,8 +37,9 @@ impl Keys {
         ])
     }
 
-    /// Reports those of the keys `names` that are stated although they mean nothing with `with`.
-    /// The help says: leave the key out, or do `or_else`. Returns whether none of them is stated.
+    /// Reports each of the keys `names` that is stated although it has no meaning together with
+    /// `with`. The help tells the user to leave the key out, or to do `or_else`. Returns whether
+    /// none of them is stated.
     pub fn refuse(
         &self,
         names: &[&str],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits: which kind of limiter a file asks for, and whether its keys go together.
+//! Finds which kind of limiter a file asks for, and checks that the keys of a limit go together.
 use miette::SourceSpan;
 use weir_boards::Range;
 
@@ -15,14 +15,14 @@ use crate::file::sections::{Limit, Source};
 use crate::file::words::Trigger;
 use crate::system::{Place, Policy, Timing};
 
-/// A limit before the prescalers of its timer are known.
+/// A limit whose timer's prescaler is not known yet.
 #[derive(Debug)]
 pub(crate) enum LimitDraft {
     Off,
     Hardware {
         policy: Policy,
         burst: u32,
-        /// The cycles of the interval, at least.
+        /// The least number of cycles of the interval.
         cycles: u64,
         at: SourceSpan,
         is_level: bool,
@@ -35,14 +35,14 @@ pub(crate) enum LimitDraft {
     Shared {
         timer: usize,
         burst: u32,
-        /// The limit may state a rate although the timer's period decides. Then this is the
-        /// shortest period in cycles that keeps that rate.
+        /// The shortest period in cycles that keeps the rate of the limit; `None` if the limit
+        /// states no rate. A limit may state one although the timer's period decides.
         at_least: Option<u64>,
         at: SourceSpan,
     },
 }
 
-/// The draft of the limit of `source`.
+/// Drafts the limit of `source`.
 pub(crate) fn plan(
     source: &Source,
     processor: &Processor<'_>,
@@ -113,7 +113,8 @@ fn hardware(
     })
 }
 
-/// Does the source ask by a line of the board, in front of which silicon can stand?
+/// Whether the source uses a line of the board, in front of which a limiter in silicon can be
+/// placed.
 fn is_outside(
     source: &Source,
     processor: &Processor<'_>,
@@ -140,7 +141,7 @@ fn is_outside(
     )
 }
 
-/// Why a strict limit has no burst.
+/// The reason why a strict limit has no burst, for messages.
 const ONE_AT_A_TIME: &str = "policy = \"strict\", which lets one through at a time";
 
 fn software(
@@ -340,7 +341,7 @@ fn own(
     let offer =
         |burst| rules.map(|rules| (rules, (rules.offers)(policy, timing, burst, counter.bits)));
     let bursts = rules.map_or(1..=u64::MAX, |rules| (rules.bursts)(policy));
-    // What the flavour lacks altogether is reported before what its timers cannot do.
+    // A policy or timing that the flavour lacks is reported before the bounds of its timers.
     let range = match offer(burst.clamp(*bursts.start(), *bursts.end())) {
         None => Range::of_core(policy, burst, counter.bits),
         Some((rules, Some(range))) => {
@@ -383,7 +384,7 @@ fn own(
             range
         }
         Some((_, None)) => {
-            // The costs report what the flavour has.
+            // This call reports what the flavour has instead.
             costs::events(processor, table, None, limit.policy.at, problems);
             return None;
         }
@@ -407,8 +408,8 @@ fn own(
     })
 }
 
-/// The cycles between two requests (bursty: of a period), at least, and where they are stated.
-/// `burst` is that of a bursty limit or bucket.
+/// The least number of cycles between two requests (of a period, if the limit is bursty), and the
+/// place where they are stated. `burst` is that of a bursty limit or bucket.
 fn interval(
     limit: &Limit,
     burst: u64,
@@ -445,7 +446,7 @@ fn interval(
     Some((cycles, limit.rate.at))
 }
 
-/// Is the source one of the lines that the board's port can limit?
+/// Whether the source is one of the lines that the board's port can limit.
 pub(crate) fn is_line(
     source: &Source,
     shared: bool,
@@ -463,7 +464,7 @@ pub(crate) fn is_line(
     if let Some(most) = most.filter(|_| shared) {
         lines.truncate(most);
     }
-    // A vector that does not exist has been reported.
+    // A vector that does not exist has already been reported.
     if lines.contains(&vector.as_str()) || board.vector(vector).is_none() {
         return Some(());
     }
@@ -480,7 +481,7 @@ pub(crate) fn is_line(
     )
 }
 
-/// Reports a second source with a timer of its own, in a flavour that has one.
+/// Reports a second source with a timer of its own, if the flavour supports only one.
 pub(crate) fn refuse_second(
     sources: &[(&Source, &LimitDraft)],
     processor: &Processor<'_>,
@@ -517,7 +518,7 @@ pub(crate) fn refuse_second(
     }
 }
 
-/// Reports a limit on a second shared timer of a board, whose port has code for one.
+/// Reports a limit on a second shared timer, because the ports of boards only support one.
 pub(crate) fn refuse_second_shared(
     sources: &[(&Source, &LimitDraft)],
     processor: &Processor<'_>,

@@ -15,18 +15,20 @@ use crate::file::value::Value;
 use crate::linux::{Interface, LONGEST_TICK, Linux, LinuxMode, Match, Predict, TopHalf};
 use crate::system::{Place, Policy};
 
-/// The highest priority of SCHED_FIFO.
+/// The highest priority of SCHED_FIFO that a file may state.
 const URGENCY_MOST: u8 = 99;
 /// The shortest runtime of SCHED_DEADLINE (the kernel's DL_SCALE).
 const RUNTIME_LEAST: Duration = Duration::from_nanos(1024);
-/// The bounds of its periods (sched_deadline_period_min_us and _max_us, the latter rounded down).
+/// The bounds on the periods of SCHED_DEADLINE (sched_deadline_period_min_us and _max_us, the
+/// latter rounded down).
 const PERIODS: std::ops::RangeInclusive<Duration> =
     Duration::from_micros(100)..=Duration::from_secs(4);
 /// The share of a processor that the kernel leaves to real-time tasks, in percent
 /// (sched_rt_runtime_us).
 const SHARE_MOST: u32 = 95;
 
-/// Resolves what the file says to `weir linux`. None, and at least one problem, if that is wrong.
+/// Resolves the settings for `weir linux`. Returns `None`, and reports at least one problem, if
+/// they are wrong.
 pub(crate) fn resolve(
     root: &Root,
     processor: &Processor<'_>,
@@ -72,7 +74,8 @@ pub(crate) fn resolve(
     .filter(|_| urgencies && is_possible)
 }
 
-/// Does the file describe a processor that runs Linux? Reports what is for Linux where it does not.
+/// Whether the file describes a processor that runs Linux. If it does not, reports each setting
+/// that is for Linux.
 fn has_processor(root: &Root, processor: &Processor<'_>, problems: &mut Problems<'_>) -> bool {
     let Some((board, _)) = processor.board() else {
         return true;
@@ -89,8 +92,8 @@ fn has_processor(root: &Root, processor: &Processor<'_>, problems: &mut Problems
     for_linux.is_empty()
 }
 
-/// Does somebody keep the limits of interfaces? Reports those that nobody would: Linux has no code
-/// for a limit in software.
+/// Whether something enforces the limits of interfaces. Reports limits that nothing would enforce,
+/// because Linux has no code for a limit in software.
 fn is_kept(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut is = true;
     for source in root.source.elements() {
@@ -115,7 +118,7 @@ fn is_kept(root: &Root, problems: &mut Problems<'_>) -> bool {
     is
 }
 
-/// Where the file says something to Linux: `[linux]`, and the interfaces.
+/// The places of all settings for Linux: `[linux]`, and the interfaces of sources.
 pub(crate) fn places(root: &Root) -> Vec<SourceSpan> {
     let interfaces = root.source.elements().iter().map(|of| &of.interface);
     let interfaces = interfaces.filter(|key| key.is_stated()).map(|key| key.at);
@@ -123,7 +126,7 @@ pub(crate) fn places(root: &Root) -> Vec<SourceSpan> {
     interfaces.chain(section).collect()
 }
 
-/// The section, or an empty one where it would be.
+/// The section `[linux]`, or an empty section if the file does not have it.
 fn stated<'a>(root: &'a Root, problems: &mut Problems<'_>) -> Option<LinuxSection<'a>> {
     if root.linux.is_stated() {
         return root.linux.get().map(LinuxSection::There);
@@ -184,7 +187,7 @@ fn matches(root: &Root, problems: &mut Problems<'_>) -> Option<Vec<Match>> {
     Some(matches)
 }
 
-/// Are all urgencies in the range of Linux? Reports those that are not.
+/// Whether all urgencies are in the range of Linux. Reports those that are not.
 fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     let mut are = true;
     for receiver in root.receiver.elements() {
@@ -199,7 +202,7 @@ fn urgencies(root: &Root, problems: &mut Problems<'_>) -> bool {
     are
 }
 
-/// What an interrupt costs beside its handler; 0 if the file does not say.
+/// The cost of an interrupt without its handler; 0 if the file does not state it.
 fn overhead(
     section: &raw::Linux,
     clock: CycleClock,
@@ -232,7 +235,7 @@ fn tick(
     Some(Some(tick))
 }
 
-/// What the file says of the top half; `Some(None)` if nothing.
+/// The settings of the top half; `Some(None)` if the file states none.
 fn top_half(
     section: &raw::Linux,
     clock: CycleClock,
@@ -294,7 +297,7 @@ fn top_half(
     }
 }
 
-/// The time of so many cycles, rounded down to whole nanoseconds.
+/// The time of `cycles`, rounded down to whole nanoseconds.
 fn wall_time(
     cycles: u64,
     clock: CycleClock,

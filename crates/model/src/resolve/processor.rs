@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The processor, as the other sections of a file need it.
+//! The processor in the form that the other sections of a file need.
 use weir_boards::{Board, Flavour, PortRules};
 
 use super::units::CycleClock;
 use crate::file::sections as raw;
 use crate::system::Cpu;
 
-/// The processor with what the other sections need of it.
+/// The processor, with the data that the other sections need.
 #[derive(Debug)]
 pub(crate) struct Processor<'a> {
     pub cpu: Cpu,
     pub clock: CycleClock,
     pub hardware: Hardware,
-    /// What the file says of the limiters' costs.
+    /// The costs of limiters that the file states.
     pub costs: Option<&'a raw::Costs>,
 }
 
-/// Who states the vectors and timers.
+/// The origin of the vectors and timers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hardware {
-    /// The file's own.
+    /// The file describes its own vectors and timers.
     Own,
-    /// A board's, with a flavour of its port.
+    /// The vectors and timers are those of a board, with a flavour of its port.
     Board {
         board: &'static Board,
         flavour: Flavour,
@@ -29,7 +29,7 @@ pub(crate) enum Hardware {
 }
 
 impl Processor<'_> {
-    /// The board and the flavour of its port; none: the file describes its own.
+    /// The board and the flavour of its port; `None` if the file describes its own processor.
     pub fn board(&self) -> Option<(&'static Board, Flavour)> {
         match self.hardware {
             Hardware::Own => None,
@@ -37,8 +37,8 @@ impl Processor<'_> {
         }
     }
 
-    /// What the flavour of the board's port can do. None: there is no board, or Weir analyses no
-    /// limit in software on it.
+    /// The rules of the flavour of the board's port. `None` if there is no board, or if Weir
+    /// analyses no limits in software on it.
     pub fn rules(&self) -> Option<&'static PortRules> {
         let (board, flavour) = self.board()?;
         board.rules(flavour)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Receivers, and the flows that lead to them.
+//! Resolves receivers, and the flows that lead to them.
 use super::processor::Processor;
 use super::units::hertz_text;
 use super::{Names, refer};
@@ -11,13 +11,14 @@ use crate::file::sections::{self as raw, Root};
 use crate::file::value::KeyValue;
 use crate::system::{Flow, Protocol, Receiver, Selector, System};
 
-/// The source and the receiver of a flow; none where the file names one that does not exist.
+/// The source and the receiver of a flow. A field is `None` if the file names one that does not
+/// exist.
 pub(crate) struct Link {
     source: Option<usize>,
     receiver: Option<usize>,
 }
 
-/// Resolves the names in the flows. Reports those that do not exist.
+/// Resolves the names in the flows, and reports names that do not exist.
 pub(crate) fn links(
     root: &Root,
     sources: &Names<'_>,
@@ -47,7 +48,7 @@ pub(crate) fn receivers(
         .iter()
         .enumerate()
         .map(|(index, receiver)| {
-            // A flow to a receiver that does not exist may be meant for this one.
+            // A flow to a receiver that does not exist may be meant for this receiver.
             let has_flow = links
                 .iter()
                 .any(|link| link.receiver.is_none_or(|to| to == index));
@@ -158,9 +159,10 @@ pub(crate) fn flows(
     all.into_iter().collect()
 }
 
-/// Reports flows with deadlines of which more packets come than the limit of their source lets
-/// through: some would find the device full, however long its queue is. A limit that is
-/// `yet_to_be_chosen` (by its source's index) may let through what the source tolerates.
+/// Reports flows with deadlines that bring more packets than the limit of their source lets
+/// through. Some of these packets would find the device full, however long its queue is. A limit
+/// for which `yet_to_be_chosen` is true (by its source's index) may let through what the source
+/// tolerates.
 pub(crate) fn check_rates(
     root: &Root,
     system: &System,
@@ -186,7 +188,7 @@ pub(crate) fn check_rates(
                 ""
             };
             sum += rate.hertz();
-            // The work of FreeRTOS has flows that no file states.
+            // The work of FreeRTOS includes flows that the file does not state.
             let stated = root.flow.elements().get(flow);
             let (Some(stated), true) = (stated, sum > through * (1.0 + SAME)) else {
                 continue;
@@ -217,10 +219,11 @@ pub(crate) fn check_rates(
     }
 }
 
-/// Rates that differ by less than this part are the same.
+/// The relative difference up to which two rates count as equal.
 const SAME: f64 = 1e-9;
 
-/// The packets of a flow; all if the file does not say. None if no packet can match.
+/// The selector of a flow; it selects all packets if the file states none. `None` if no packet can
+/// match.
 fn selector(key: &KeyValue<raw::Selector>, problems: &mut Problems<'_>) -> Option<Selector> {
     if key.is_absent() {
         return Some(Selector::default());

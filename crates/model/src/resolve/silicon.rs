@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `[silicon]`: the shape of the limiter in silicon, and what does not fit it.
+//! Resolves `[silicon]`, the parameters of the limiter in silicon, and reports limits that do not
+//! fit them.
 use miette::SourceSpan;
 use toml_edit::{Item, Table};
 
@@ -13,25 +14,26 @@ use crate::file::words::Output;
 use crate::system::{Place, Policy};
 use crate::{Misfit, SILICON_SOURCES_MOST, Silicon, SiliconForm, SiliconReset};
 
-/// The bits of a phase, if the file does not say.
+/// The default width of a phase in bits.
 const PHASE_BITS: u64 = 24;
-/// The bits of the count of what was held back, if the file does not say.
+/// The default width of the count of held requests in bits.
 const HELD_BITS: u64 = 8;
-/// The most sources that are kept in registers, if the file does not say where.
+/// The most sources whose state is kept in registers, if the file does not state the form.
 const IN_REGISTERS_MOST: u32 = 32;
-/// The size of its registers in bytes, of which their base is a multiple.
+/// The size of the limiter's registers in bytes. Their base address is a multiple of it.
 const REGISTER_BYTES: u32 = 1 << 16;
 
-/// The limiter in silicon, if the system has one, and where the file describes it.
+/// The limiter in silicon, if the system has one, and the place where the file describes it.
 #[derive(Debug)]
 pub(crate) struct Block {
     pub of: Option<Silicon>,
-    /// Where `[silicon]` stands, or would stand.
+    /// The place of `[silicon]`, or the place where it would be.
     at: SourceSpan,
     is_stated: bool,
 }
 
-/// Resolves the limiter in silicon of `root`. None, and at least one problem, if it is wrong.
+/// Resolves the limiter in silicon of `root`. Returns `None`, and reports at least one problem, if
+/// it is wrong.
 pub(crate) fn resolve(root: &Root, problems: &mut Problems<'_>) -> Option<Block> {
     let limits = || {
         let limits = root.source.elements().iter();
@@ -102,7 +104,7 @@ fn shape(
             "write an address that ends with 0000 in hexadecimal, for example 0x11000000",
         );
     }
-    // A bucket of one token is strict.
+    // A bucket of one token is the same as a strict limit.
     let needed = if largest_burst > 1 {
         u64::from(u64::BITS - largest_burst.leading_zeros())
     } else {
@@ -137,7 +139,7 @@ fn shape(
 }
 
 impl Block {
-    /// The rate for an interval of at least so many cycles, asked for at `at`.
+    /// The rate for an interval of at least `cycles`. `at` is the place that asks for it.
     pub fn rate(
         &self,
         cycles: u64,
@@ -188,7 +190,7 @@ impl Block {
         problems.refuse_with(self.described(problem))
     }
 
-    /// Reports a burst that does not fit.
+    /// Reports a burst that is too large for the burst bits.
     pub fn holds(
         &self,
         burst: u32,
@@ -215,7 +217,7 @@ impl Block {
         problems.refuse_with(self.described(problem))
     }
 
-    /// The neighbours of the interval of a rate.
+    /// The intervals adjacent to that of `rate`.
     pub fn near(&self, rate: u32) -> Near {
         let interval = |rate: Option<u32>| {
             let rate = rate.filter(|&rate| rate > 0)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources with their limits, and the timers that they share.
+//! Resolves sources with their limits, and the timers that they share.
 use std::collections::HashSet;
 
 use weir_boards::Events;
@@ -49,7 +49,8 @@ pub(crate) fn resolve(
     limits::refuse_second(&known, processor, problems);
     limits::refuse_second_shared(&known, processor, problems);
 
-    // The shared timers come first, then the sources with a timer of their own, in their order.
+    // The shared timers come first, then the sources with a timer of their own, each in their
+    // order.
     let of_timers = bank.uses();
     let of_sources = plans.iter().flatten().filter_map(|plan| match plan {
         LimitDraft::Own { wish, .. } => Some(wish),
@@ -123,7 +124,7 @@ fn unique(
         .collect();
     let mut seen = Vec::new();
     for one in uses {
-        // Two on one channel are reported elsewhere.
+        // Two limits on one channel are reported elsewhere.
         if seen.contains(&one.channel) {
             continue;
         }
@@ -142,8 +143,8 @@ fn unique(
     levels::unique(&taken, problems);
 }
 
-/// The vectors behind those of timers, into which the entries of limits run on, where the port's
-/// code is longer than a vector.
+/// The vectors that follow those of timers and are overwritten by the entries of limits, because
+/// the port's code is longer than one vector.
 fn spilled<'a>(
     sources: &[(&raw::Source, &'a LimitDraft)],
     bank: &Bank,
@@ -194,21 +195,21 @@ fn timers(
     timers.into_iter().collect()
 }
 
-/// What the limit of a source depends on.
+/// The data on which the limit of a source depends.
 struct Context<'a> {
     source: &'a raw::Source,
     bank: &'a Bank,
-    /// The periods of the shared timers.
+    /// The periods of the shared timers; `None` for a period that was reported as wrong.
     periods: &'a [Option<Interval>],
     groups: &'a [AlarmGroup],
     processor: &'a Processor<'a>,
-    /// None: it is wrong, which was reported.
+    /// The limiter in silicon; `None` if it is wrong, which was reported.
     silicon: Option<&'a Block>,
 }
 
 impl Context<'_> {
     /// Resolves a limit. `counted` holds the intervals of the limits with timers of their own, in
-    /// order.
+    /// the order of the sources.
     fn limit(
         &self,
         plan: &LimitDraft,
@@ -322,7 +323,7 @@ impl Context<'_> {
         costs::events(self.processor, table, Some(&channel.name), at, problems)
     }
 
-    /// Reports that a burst per period of a shared timer is above the rate that was asked for.
+    /// Reports a shared timer with which a burst per period exceeds the rate that the limit states.
     fn asked(
         &self,
         burst: u64,
@@ -404,8 +405,8 @@ fn one(
     })
 }
 
-/// The length of the device's ring, in which packets wait. Only sources of packets have one, and it
-/// is not shorter than the count that moderation waits for.
+/// The length of the device's ring, in which packets wait. Only sources of packets have a ring, and
+/// it must hold at least the count for which moderation waits.
 fn queue(
     source: &raw::Source,
     with_flows: &HashSet<&Name>,
@@ -467,8 +468,9 @@ pub(crate) fn registers(
     Some(cycles)
 }
 
-/// The costs of a limiter with a timer of its own whose handler saves registers: its interrupts
-/// that do not run the handler save them, too. (A shared timer's do not: they hold no handler.)
+/// The costs of a limiter with a timer of its own if its handler saves registers. Its interrupts
+/// that do not run the handler then also save the registers. (The interrupts of a shared timer do
+/// not, because they contain no handler.)
 pub(crate) fn with_registers(costs: EventCosts, registers: u64) -> EventCosts {
     let also = |cost: u64| match cost {
         0 => 0,

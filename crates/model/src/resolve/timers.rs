@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The timers that limits can use: a board's compare channels, and the file's `[[timer]]`s.
+//! The timers that limits can use: a board's compare channels, and each `[[timer]]` of the file.
 use miette::SourceSpan;
 use weir_boards::{Board, Range};
 
@@ -20,7 +20,7 @@ pub(crate) struct BankCounter {
     pub bits: u32,
     /// The prescalers, in ascending order.
     pub divisors: Vec<u64>,
-    /// Cycles of one of its clock, which the prescaler divides.
+    /// Processor cycles of one cycle of the counter's clock, which the prescaler divides.
     pub clock_cycles: u64,
 }
 
@@ -38,14 +38,14 @@ pub(crate) struct SharedChannel {
     pub name: String,
     pub at: SourceSpan,
     pub channel: usize,
-    /// The cycles of the period, at least.
+    /// The least number of cycles of the period.
     pub cycles: u64,
     pub prescaler: Option<(u64, SourceSpan)>,
     pub wish: SourceSpan,
 }
 
-/// The preemption group of a channel's interrupt: that of the sources whose limits name it, which
-/// is the same for all.
+/// The preemption group of a channel's interrupt. It is the group of the sources whose limits name
+/// the channel, which must be the same for all of them.
 fn group_of_users(root: &Root, channel: &str, board: &Board) -> u32 {
     let names_it = |source: &&Source| {
         let timer = source.limit.get().and_then(|limit| limit.timer.get());
@@ -63,16 +63,17 @@ pub(crate) struct Bank {
     pub counters: Vec<BankCounter>,
     pub channels: Vec<BankChannel>,
     pub shared: Vec<SharedChannel>,
-    /// The names of timers that were reported: a limit that uses one needs no report.
+    /// The names of timers for which an error was reported. A limit that uses one needs no further
+    /// error.
     bad: Vec<String>,
 }
 
-/// What the `timer` of a limit names.
+/// What the key `timer` of a limit refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerKind {
-    /// A channel of its own, by its index.
+    /// The limit has a channel of its own, with this index.
     Channel(usize),
-    /// A shared timer, by its index.
+    /// The limit uses the shared timer with this index.
     Shared(usize),
 }
 
@@ -308,8 +309,8 @@ impl Bank {
         found
     }
 
-    /// What the `timer` of a limit refers to. None: nothing, which is reported, or a timer that was
-    /// reported before.
+    /// Finds what the `timer` of a limit refers to. `None` if the name does not exist, which is
+    /// reported, or if an error of this timer was reported before.
     pub fn find(
         &self,
         name: &str,
@@ -344,7 +345,7 @@ impl Bank {
         )
     }
 
-    /// The names of the channels whose counters have suitable bits.
+    /// The names of the channels whose counters have a suitable width in bits.
     pub fn names(&self, right: impl Fn(u32) -> bool) -> Vec<&str> {
         self.channels
             .iter()
@@ -357,12 +358,12 @@ impl Bank {
             .collect()
     }
 
-    /// The counter of a channel.
+    /// The counter of the channel with this index.
     pub fn counter_of(&self, channel: usize) -> Option<&BankCounter> {
         self.counters.get(self.channels.get(channel)?.counter)
     }
 
-    /// The periods that the shared timers ask of their counters.
+    /// The periods that shared timers need from their counters.
     pub fn uses(&self) -> Vec<IntervalWish> {
         self.shared
             .iter()

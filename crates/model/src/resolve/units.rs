@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Quantities in cycles, rounded to the safe side.
+//! Converts quantities to cycles, rounded to the safe side.
 use miette::SourceSpan;
 
 use crate::diagnostics::Problems;
@@ -8,15 +8,15 @@ use crate::file::leaf::{Amount, StatedCost};
 use crate::file::value::KeyValue;
 use crate::{Cost, Origin};
 
-/// The clock in whose cycles times are counted.
+/// The clock whose cycles are the unit of time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CycleClock {
     pub hz: u64,
 }
 
 impl CycleClock {
-    /// A time that must not be taken for longer than it is, such as a period or a deadline. At
-    /// least one cycle.
+    /// Converts a time that must not become longer, such as a period or a deadline. The result is
+    /// at least one cycle.
     pub fn at_most(
         self,
         time: ExactTime,
@@ -35,8 +35,8 @@ impl CycleClock {
         }
     }
 
-    /// A time that must not be taken for shorter than it is, such as a cost or an interval. At
-    /// least one cycle.
+    /// Converts a time that must not become shorter, such as a cost or an interval. The result is
+    /// at least one cycle.
     pub fn at_least(
         self,
         time: ExactTime,
@@ -47,7 +47,7 @@ impl CycleClock {
             .or_else(|| self.too_long(at, problems))
     }
 
-    /// Like [`Self::at_least`], for a time that may be zero.
+    /// Works like [`Self::at_least`], for a time that may be zero.
     pub fn amount(
         self,
         amount: Amount,
@@ -77,7 +77,7 @@ impl CycleClock {
         }
     }
 
-    /// The cost of a key; 0, by default, if the file does not state it.
+    /// The cost of a key; the default is 0 if the file does not state it.
     pub fn cost(self, key: &KeyValue<StatedCost>, problems: &mut Problems<'_>) -> Option<Cost> {
         let Some(stated) = key.optional()? else {
             return Some(Cost {
@@ -95,7 +95,7 @@ impl CycleClock {
         })
     }
 
-    /// Reports a time that is too long to count.
+    /// Reports a time whose cycles exceed the largest number of cycles.
     pub fn too_long<T>(self, at: SourceSpan, problems: &mut Problems<'_>) -> Option<T> {
         problems.refuse(
             format!(
@@ -113,7 +113,7 @@ impl CycleClock {
         hertz_text(self.hz as f64)
     }
 
-    /// So many cycles as a time, rounded to a few digits.
+    /// The time of `cycles` as text, rounded to a few digits.
     pub fn time_text(self, cycles: u64, digits: Digits) -> String {
         scaled(
             cycles as f64 / self.hz as f64,
@@ -122,15 +122,15 @@ impl CycleClock {
         )
     }
 
-    /// `events` in so many cycles as a rate, rounded to a few digits.
+    /// The rate of `events` per `cycles` as text, rounded to a few digits.
     pub fn rate_text(self, events: u64, cycles: u64, digits: Digits) -> String {
         let hertz = events as f64 * self.hz as f64 / cycles.max(1) as f64;
         scaled(hertz, RATE_UNITS, digits)
     }
 }
 
-/// How a number is cut to the digits that are shown. A number that the reader is told to write has
-/// to work as it stands.
+/// How a number is rounded to the digits that are shown. A number that a message tells the reader
+/// to write must be valid as it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Digits {
     Nearest,
@@ -140,7 +140,7 @@ pub(crate) enum Digits {
 
 const RATE_UNITS: &[(f64, &str)] = &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")];
 
-/// A rate with at most six digits.
+/// The text of a rate with at most six digits.
 pub(super) fn hertz_text(hertz: f64) -> String {
     scaled(hertz, RATE_UNITS, Digits::Nearest)
 }
@@ -149,12 +149,12 @@ fn scaled(value: f64, units: &[(f64, &str)], digits: Digits) -> String {
     let fits = units.iter().find(|unit| value >= unit.0);
     let (scale, unit) = fits.or(units.last()).copied().unwrap_or((1.0, ""));
     let number = value / scale;
-    // Six digits tell apart the intervals of a 16-bit timer.
+    // Six digits are enough to distinguish the intervals of a 16-bit timer.
     let decimals = (5.0 - number.log10().floor()).clamp(0.0, 40.0);
     let last = 10_f64.powf(decimals);
     let number = match digits {
         Digits::Nearest => number,
-        // A whole number stays one, whatever the last bit lost.
+        // The small addend keeps whole numbers whole if their last bit was lost.
         Digits::Up => (number * last - 1e-6).ceil() / last,
         Digits::Down => (number * last + 1e-6).floor() / last,
     };
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn what_the_reader_is_told_to_write_is_on_the_safe_side() {
         let clock = CycleClock { hz: 4_000_000 };
-        // 0.23843313...
+        // The exact value is 0.23843313...
         let cycles = 16383 * 1024;
         assert_eq!(clock.rate_text(1, cycles, Digits::Up), "0.238434Hz");
         assert_eq!(clock.rate_text(1, cycles, Digits::Down), "0.238433Hz");
