@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts every folder of boards/ that has a board.toml into the program, so that a new board needs
-//! no line of code.
+//! Embeds every folder of boards/ that has a board.toml in the program, so that a new board needs
+//! no new code.
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};

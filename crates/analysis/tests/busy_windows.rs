@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What can and what cannot be in a busy window (docs/analysis.md, "What a unit sees" and
-//! "Blocking"), in numbers that can be checked by hand. The emulated board showed each of them:
-//! `weir reproduce regehr2005/bounds`.
+//! Tests which work can and cannot be in a busy window (docs/analysis.md, "What a unit sees" and
+//! "Blocking"), with numbers that can be checked by hand. The emulated board showed each of these
+//! cases: `weir reproduce regehr2005/bounds`.
 
 use crate::common::{cost, cpu, level, no_limit, source, task};
 use weir_analysis::analyse;
@@ -30,7 +30,7 @@ fn off() -> Limit {
     }
 }
 
-/// `burst` requests per `interval` cycles; the timer ranks below every line.
+/// A limit of `burst` requests per `interval` cycles. Its timer ranks below every line.
 fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
     let request_refused = match timing {
         Timing::Lazy => COSTS.request_refused,
@@ -53,7 +53,7 @@ fn bursty(timing: Timing, interval: u64, burst: u32) -> Limit {
     }
 }
 
-/// Sources, and a task of this WCET. The longest instruction takes 4 cycles.
+/// A system of sources and a task of this WCET. The longest instruction takes 4 cycles.
 fn system(critical_section: u64, sources: Vec<Source>, wcet: Option<u64>) -> System {
     let mut system = crate::common::system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.longest_instruction = 4;
@@ -82,8 +82,8 @@ fn a_critical_section_can_follow_the_interrupt_that_blocked() {
         source(level(0, 1), 200, Some(8_000), off()),
         source(level(0, 2), 600, Some(8_000), off()),
     ];
-    // What has begun, the section that the one instruction behind it begins, an instruction; and
-    // itself.
+    // The terms are the rest of the interrupt that has begun, the critical section that the one
+    // instruction after it begins, an instruction, and the interrupt itself.
     let expected = (610 - 1) + 100 + 4 + 210;
     assert_eq!(
         response(&system(100, sources, None), Part::Request(0)),
@@ -99,9 +99,9 @@ fn an_expiry_is_not_late_before_the_busy_window_begins() {
         None,
         bursty(Timing::Eager, 6000, 4),
     )];
-    // Four before and four after the first clearing, four after each of two more; three expiries
-    // that serve nobody. The burst, which makes the clearing late, lies in the window. And the rest
-    // of the instruction that ran when it came.
+    // The terms are four requests before and four after the first clearing, four after each of two
+    // more, and three expiries that serve nothing. The burst, which makes the clearing late, lies
+    // in the window. The rest of the instruction that was running is added.
     let expected = 9000 + (2 + 2) * 4 * 310 + 3 * 15 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(9000)), Part::Task(0)),
@@ -117,9 +117,9 @@ fn an_expiry_that_serves_nobody_follows_on_no_refusal() {
         None,
         bursty(Timing::Lazy, 6000, 4),
     )];
-    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal: more
-    // than an empty one's 15. One more refusal at the end, and the rest of an instruction at the
-    // begin.
+    // An expiry that serves costs 10 more than if the line had served, and 8 for the refusal. That
+    // is more than the 15 of an empty expiry. One more refusal comes at the end, and the rest of an
+    // instruction at the start.
     let expected = 1000 + 2 * 4 * 310 + (10 + 8) + 8 + (4 - 1);
     assert_eq!(
         response(&system(0, sources, Some(1000)), Part::Task(0)),
@@ -136,9 +136,9 @@ fn above_its_timer_a_masked_source_stays_masked() {
         ];
         response(&system(0, sources, None), Part::Request(1))
     };
-    // The timer's interrupt has begun, which serves one.
+    // The timer's interrupt, which serves one request, has already begun.
     let blocking = 320 - 1 + 4;
     assert_eq!(behind(Timing::Eager), blocking + 6 * 314 + 210);
-    // Lazy limiters look at the clock, too, and refuse once.
+    // Lazy limiters also look at the clock, and refuse once.
     assert_eq!(behind(Timing::Lazy), blocking + 2 * 6 * 314 + 12 + 210);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A card whose waits a tick ends (ports/freertos, `gather`), event by event: no packet waits for
-//! longer than its bound, and no more interrupts are asked for than the curve has.
+//! Simulates, event by event, a network card whose waits a tick ends (ports/freertos, `gather`). No
+//! packet waits for longer than its bound, and no more interrupts are requested than the curve
+//! allows.
 
 use crate::common::{cost, cpu, level, no_limit, source, system, task};
 use proptest::prelude::*;
@@ -12,7 +13,7 @@ use weir_model::{
     Flow, Interval, Limit, Moderation, Nesting, Place, Policy, Selector, System, TaskModel,
 };
 
-/// What is drawn. Times are in cycles.
+/// A random card and its packets. Times are in cycles.
 #[derive(Debug, Clone)]
 struct Card {
     tick: u64,
@@ -20,13 +21,13 @@ struct Card {
     handler: u64,
     max_work: u64,
     ring: u64,
-    /// The interval of an ideal limiter; none: no limit.
+    /// The interval of an ideal limiter; `None` if there is no limit.
     limit: Option<u64>,
-    /// The least from one packet to the next; none: not stated.
+    /// The least time from one packet to the next; `None` if it is not stated.
     apart: Option<u64>,
-    /// From one packet to the next, or `apart` if that is more.
+    /// The times from each packet to the next; `apart` is taken if it is longer.
     gaps: Vec<u64>,
-    /// By which each tick is late, in thousandths of a tick.
+    /// The delays of the ticks, in thousandths of a tick.
     late: Vec<u64>,
 }
 
@@ -66,16 +67,16 @@ impl Card {
     }
 }
 
-/// What happens: the longest time from a packet's arrival to the end of the interrupt that takes
-/// it, and when interrupts were asked for.
+/// The events of a run, with the longest time from a packet's arrival to the end of the interrupt
+/// that takes it, and the times at which interrupts were requested.
 struct Run<'a> {
     card: &'a Card,
     is_on: bool,
-    /// Since when the frames wait for others; none: they do not, or the wait has ended.
+    /// The time since which frames wait for others; `None` if no frames wait or the wait has ended.
     open: Option<u64>,
     has_ended: bool,
     pending: bool,
-    /// Before this the limit lets nothing through, or the handler runs.
+    /// Before this time the limit lets nothing through, or the handler runs.
     free: u64,
     waiting: Vec<u64>,
     asked: Vec<u64>,
@@ -91,7 +92,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs the handler, as often as it may until `now`.
+    /// Runs the handler as often as possible until `now`.
     fn serve(&mut self, now: u64) {
         while self.pending {
             let begin = self.free.max(*self.asked.last().unwrap());
@@ -176,7 +177,7 @@ fn run(card: &Card) -> Run<'_> {
     run
 }
 
-/// The longest time from a packet's arrival to the end of its interrupt, by `weir check`.
+/// The longest time from a packet's arrival to the end of its interrupt, according to `weir check`.
 fn bound(system: &System) -> Option<u64> {
     let report = report(system, &analyse(system), &mut |_| ());
     report.flows[0].bound.response_cycles
@@ -218,7 +219,7 @@ proptest! {
     fn no_packet_waits_for_longer_than_its_bound(card in cards()) {
         let system = card.system();
         let run = run(&card);
-        // Where handlers take all of the processor, nothing is promised.
+        // If handlers take the whole processor, there is no bound.
         if let Some(bound) = bound(&system) {
             prop_assert!(run.longest <= bound, "{} > {bound}", run.longest);
         }
@@ -230,7 +231,7 @@ proptest! {
     }
 }
 
-/// In no window do more of these instants lie than there may.
+/// Checks that no window contains more of these instants than allowed.
 fn no_more_than(instants: &[u64], most: impl Fn(u64) -> u64) -> Result<(), TestCaseError> {
     for (index, from) in instants.iter().enumerate() {
         for (number, to) in (1..).zip(&instants[index..]) {
@@ -241,8 +242,8 @@ fn no_more_than(instants: &[u64], most: impl Fn(u64) -> u64) -> Result<(), TestC
     Ok(())
 }
 
-/// The bound is no guess: a packet that comes after a tick, and a tick that is late, reach it but
-/// for a few cycles.
+/// Checks that the bound is tight. A packet that comes after a tick, and a tick that is late, reach
+/// it except for a few cycles.
 #[test]
 fn the_bound_is_nearly_reached() {
     let card = Card {
@@ -264,8 +265,8 @@ fn the_bound_is_nearly_reached() {
     );
 }
 
-/// A late tick ends a wait, and so does the next one, on time: with what begins the waits that is
-/// as many requests as the curve has at one instant.
+/// A late tick ends a wait, and the next one, which is on time, ends another. Together with the
+/// requests that begin the waits, there are as many requests as the curve allows at one instant.
 #[test]
 fn the_curve_of_requests_is_reached() {
     let card = Card {

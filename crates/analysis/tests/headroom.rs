@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `headroom` says is tried: at the factor every deadline holds, and where it is exact one
-//! breaks just beyond.
+//! Tests the results of `headroom`. At the factor every deadline holds, and if the factor is exact,
+//! a deadline breaks just above it.
 
 use crate::common::{CLOCK, cost, cpu, level, no_limit, task};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn limit(policy: Policy, timing: Timing, interval: u64, burst: u32) -> Limit {
     }
 }
 
-/// A limit, the handler's cost, the cycles between two requests at worst, a deadline.
+/// A limit, the handler's cost, the least cycles between two requests, and a deadline.
 fn source() -> impl Strategy<Value = (Limit, u64, u64, Option<u64>)> {
     let limit = prop_oneof![
         (10_000..200_000_u64).prop_map(|t| limit(Policy::Strict, Timing::Lazy, t, 1)),
@@ -88,7 +88,7 @@ fn system() -> impl Strategy<Value = System> {
         .prop_map(|(sources, tasks)| build(sources, tasks))
 }
 
-/// With packets of the first source, for a task and for a server that they release.
+/// A system whose first source brings packets, for a task and for a server that they release.
 fn system_of_packets() -> impl Strategy<Value = System> {
     let costs = (0..2_000_u64, 0..2_000_u64, 1..3_000_u64, 1..4_u64);
     (system(), costs).prop_map(|(mut system, (first, second, wcet, max_work))| {
@@ -115,7 +115,7 @@ fn system_of_packets() -> impl Strategy<Value = System> {
     })
 }
 
-/// The setting of a source that its factor is of: cycles between two requests.
+/// The setting of a source to which its factor applies: the cycles between two requests.
 fn interval(system: &System, source: usize) -> f64 {
     let of = &system.sources[source];
     match of.limit.policy {
@@ -132,7 +132,7 @@ fn with_interval(system: &System, source: usize, interval: f64) -> System {
     if of.limit.policy == Policy::Off {
         of.rates.worst = Rate::from_hertz(CLOCK as f64 / interval).ok();
     } else {
-        // What is told apart to 8 cycles stays so, whatever the interval.
+        // The limiter's resolution of 8 cycles stays the same for any interval.
         of.limit.interval = Interval::of_cycles(interval as u64);
         of.limit.lag = 7;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rta::solve` against the analyses that the crate `response-time-analysis` brings, which
-//! implement theorems proven in PROSA (Bozhko and Brandenburg, "Abstract response-time analysis",
-//! ECRTS 2020): the same bounds, and the same sets without one.
+//! Compares `rta::solve` with the analyses of the crate `response-time-analysis`. These implement
+//! theorems that are proven in PROSA (Bozhko and Brandenburg, "Abstract response-time analysis",
+//! ECRTS 2020). Both give the same bounds, and have no bound for the same sets.
 
 use proptest::prelude::*;
 use response_time_analysis::demand::RBF;
@@ -14,7 +14,7 @@ use response_time_analysis::wcet::Scalar;
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, solve};
 
-/// The library calls what lies beyond this divergent; it checks itself by brute force below
+/// The library reports a bound beyond this as divergent. It checks itself by brute force below
 /// 100,000.
 const LIMIT: u64 = 200_000;
 
@@ -35,7 +35,7 @@ fn demand() -> impl Strategy<Value = Demand> {
     (prop_oneof![sporadic, burst, both], 1..60_u64).prop_map(|(curve, cost)| Demand { cost, curve })
 }
 
-/// A job, what is more urgent, and cycles of blocking.
+/// A job, the more urgent work, and the cycles of blocking.
 fn set() -> impl Strategy<Value = (Demand, Vec<Demand>, u64)> {
     (
         demand(),
@@ -51,7 +51,7 @@ fn rbf(demand: &Demand) -> RBF<Curve, Scalar> {
     )
 }
 
-/// Ours against theirs.
+/// Compares the result of Weir with that of the library.
 fn compare(ours: Problem, theirs: SearchResult) -> Result<(), TestCaseError> {
     match (solve(&ours), theirs) {
         (Ok(solution), Ok(bound)) => {
@@ -61,13 +61,13 @@ fn compare(ours: Problem, theirs: SearchResult) -> Result<(), TestCaseError> {
             Err(NoBound::Overload | NoBound::TooLong),
             Err(SearchFailure::DivergenceLimitExceeded { .. }),
         ) => {}
-        // A set within a hair of all of the processor: a bound so far out that the library was not
-        // asked to look there.
+        // The set nearly needs the whole processor. Its bound is beyond the limit up to which the
+        // library searches.
         (Ok(solution), Err(SearchFailure::DivergenceLimitExceeded { .. })) => {
             prop_assert!(solution.busy_window > LIMIT, "{solution:?}");
         }
-        // All of the processor and not a cycle more can have a bound; in the long run nothing shows
-        // that it holds, so none is given.
+        // A set that needs exactly the whole processor can have a bound. Its long-run demand does
+        // not show that the bound holds, so Weir gives none.
         (Err(NoBound::Overload), Ok(_)) => {
             let all = ours.until_start.iter().chain(ours.throughout).copied();
             let share: f64 = all.chain([ours.own]).map(Demand::utilisation).sum();
@@ -121,8 +121,9 @@ proptest! {
         compare(Problem { own: &own, blocking, until_start: &until_start, throughout: &[] }, theirs)?;
     }
 
-    /// A last segment of one cycle is preemptive, one of the whole cost is not: thresholds lie
-    /// between, so for them the two are an upper and a lower bound.
+    /// A job whose last segment is one cycle is preemptive, and one whose last segment is its whole
+    /// cost is not. Jobs with thresholds lie between these two, which are therefore an upper and a
+    /// lower bound.
     #[test]
     fn thresholds_lie_between((own, urgent, blocking) in set(), preempts in any::<u8>()) {
         let limited = |last| {
@@ -156,8 +157,8 @@ proptest! {
         }
     }
 
-    /// A certificate's checker takes any end into which the demand fits, from the start on. What
-    /// the analysis says has to be the least of them, for a job that costs nothing as well.
+    /// The checker of certificates accepts any window into which the demand fits, from the start
+    /// on. The analysis has to give the shortest one, even for a job that costs nothing.
     #[test]
     fn every_end_is_the_least((own, urgent, blocking) in set(), preempts: u8, is_free: bool) {
         let own = Demand { cost: if is_free { 0 } else { own.cost }, ..own };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bounds, beside what runs them and what others say of the same systems; limits that are
-//! chosen.
+//! Compares the bounds with simulated runs and with other analyses of the same systems, and tests
+//! the limits that the tuner chooses.
 
 mod busy_windows;
 mod common;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published examples, with the numbers that were published. Where a paper prints an equation but
-//! no numbers, the numbers were worked out by hand from the equation; the test says so.
+//! no numbers, the numbers were worked out by hand from the equation, and the test's comment says
+//! so.
 //!
-//! Times are integers here. What a paper gives in fractions is scaled; blocking is the paper's, not
-//! yet less the cycle before.
+//! Times are integers here. A paper's fractions are scaled to integers. Blocking is as in the
+//! paper: the cycle by which the blocking work has already begun is not subtracted.
 
 use weir_analysis::curve::{Curve, Staircase};
 use weir_analysis::rta::{Demand, NoBound, Problem, Solution, solve};
 
-/// Computation time and period; the most urgent task first.
+/// A computation time and a period. Lists of tasks begin with the most urgent one.
 type Task = (u64, u64);
 
 fn demand((cost, period): Task, jitter: u64) -> Demand {
@@ -18,7 +19,7 @@ fn demand((cost, period): Task, jitter: u64) -> Demand {
     }
 }
 
-/// The last of `tasks` below the others, all preemptive.
+/// Analyses the last of `tasks`, which is the least urgent; all are preemptive.
 fn preemptive(tasks: &[Task], blocking: u64) -> Result<Solution, NoBound> {
     let jittery: Vec<(Task, u64)> = tasks.iter().map(|&task| (task, 0)).collect();
     preemptive_with_jitter(&jittery, blocking)
@@ -39,14 +40,15 @@ fn preemptive_with_jitter(tasks: &[(Task, u64)], blocking: u64) -> Result<Soluti
     })
 }
 
-/// The response times of all tasks, each below those before it.
+/// The response times of all tasks, where each task is below those before it in the list.
 fn all_preemptive(tasks: &[Task]) -> Vec<u64> {
     (1..=tasks.len())
         .map(|count| preemptive(&tasks[..count], 0).expect("a bound").response)
         .collect()
 }
 
-/// One of `tasks` when none preempts another: blocked by the longest that is less urgent.
+/// Analyses one of `tasks` where no task preempts another. It is blocked by the longest task that
+/// is less urgent.
 fn non_preemptive(tasks: &[Task], of: usize) -> Solution {
     let demands: Vec<Demand> = tasks.iter().map(|&task| demand(task, 0)).collect();
     let until_start: Vec<&Demand> = demands[..of].iter().collect();
@@ -61,14 +63,15 @@ fn non_preemptive(tasks: &[Task], of: usize) -> Solution {
 }
 
 /// The equation of Joseph and Pandya, "Finding response times in a real-time system", The Computer
-/// Journal 29(5), 1986, on the sets on which textbooks show it (Burns and Wellings, "Real-Time
-/// Systems and Programming Languages", the chapter on scheduling): with costs and periods of (3,
-/// 7), (3, 12) and (5, 20) the responses are 3, 6 and 20; with (5, 20), (10, 40) and (40, 80),
-/// which ask for all of the processor, 5, 15 and 80.
+/// Journal 29(5), 1986. The task sets are those on which textbooks show it (Burns and Wellings,
+/// "Real-Time Systems and Programming Languages", the chapter on scheduling). With costs and
+/// periods of (3, 7), (3, 12) and (5, 20) the responses are 3, 6 and 20. With (5, 20), (10, 40) and
+/// (40, 80), which need the whole processor, they are 5, 15 and 80.
 #[test]
 fn joseph_and_pandya_1986() {
     assert_eq!(all_preemptive(&[(3, 7), (3, 12), (5, 20)]), [3, 6, 20]);
-    // We give no bound where nothing of the processor is left; a little less and it is the book's.
+    // Weir gives no bound if tasks need the whole processor. With one cycle less the result is the
+    // book's.
     let full = preemptive(&[(5, 20), (10, 40), (40, 80)], 0);
     assert_eq!(full, Err(NoBound::Overload));
     assert_eq!(all_preemptive(&[(5, 20), (10, 40), (40, 81)]), [5, 15, 80]);
@@ -106,7 +109,7 @@ fn audsley_burns_richardson_tindell_wellings_1993() {
 }
 
 /// The same paper's equation with release jitter: an interfering task that may be late by J comes
-/// again after T - J. Worked out by hand.
+/// again after T - J. The numbers were worked out by hand.
 #[test]
 fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
     let own = ((4, 40), 0);
@@ -115,8 +118,8 @@ fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
             .expect("a bound")
             .response
     };
-    // 4 + 2 <= 10 - J while J <= 4; then a second one comes in time, and a third one from 2T - J <
-    // 8 on.
+    // Since 4 + 2 <= 10 - J while J <= 4, one job interferes. With a larger J a second one comes in
+    // time, and a third one from 2T - J < 8 on.
     assert_eq!(response(0), 6);
     assert_eq!(response(4), 6);
     assert_eq!(response(5), 8);
@@ -124,10 +127,10 @@ fn jitter_of_audsley_burns_richardson_tindell_wellings_1993() {
     assert_eq!(response(13), 10);
 }
 
-/// Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990,
-/// its example: with (26, 70) above it, the jobs of (62, 100) respond in 114, 102, 116, 104, 118,
-/// 106 and 94; the fifth is the worst, and the busy period lasts 694. Tindell, Burns and Wellings
-/// 1994 repeat it for their recurrence.
+/// The example of Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary
+/// deadlines", RTSS 1990. With the task (26, 70) above them, the jobs of (62, 100) respond in 114,
+/// 102, 116, 104, 118, 106 and 94. The fifth is the worst, and the busy period lasts 694. Tindell,
+/// Burns and Wellings 1994 repeat the example for their recurrence.
 #[test]
 fn lehoczky_1990() {
     let solution = preemptive(&[(26, 70), (62, 100)], 0).expect("a bound");
@@ -142,28 +145,29 @@ fn lehoczky_1990() {
 }
 
 /// Tindell, Burns and Wellings, "An extendible approach for analyzing fixed priority hard real-time
-/// tasks", Real-Time Systems 6(2), 1994, equations for arbitrary deadlines with release jitter and
-/// blocking: w(q) = (q + 1)C + B + sum ceil((w + J) / T)C, r = max(w(q) - qT) from the release, for
-/// q until w(q) <= (q + 1)T. The numbers are of the iteration done by hand for B = 3, (2, 7) late
-/// by 4 and (5, 11) below it.
+/// tasks", Real-Time Systems 6(2), 1994. Their equations for arbitrary deadlines with release
+/// jitter and blocking are w(q) = (q + 1)C + B + sum ceil((w + J) / T)C and r = max(w(q) - qT) from
+/// the release, for q until w(q) <= (q + 1)T. The numbers come from the iteration by hand for B =
+/// 3, with a task (2, 7) that is late by up to 4 and a task (5, 11) below it.
 #[test]
 fn tindell_burns_wellings_1994() {
     let solution = preemptive_with_jitter(&[((2, 7), 4), ((5, 11), 0)], 3).expect("a bound");
-    // w(0): 8, 12, 14, 14: ceil((14 + 4) / 7) = 3 releases. 14 > 11, so there is a second job.
-    // w(1): 13, 19, 21, 21 <= 22: the busy window ends.
+    // w(0) is 8, 12, 14, 14: ceil((14 + 4) / 7) = 3 releases. As 14 > 11, there is a second job.
+    // w(1) is 13, 19, 21, 21 <= 22, so the busy window ends.
     let finishes: Vec<u64> = solution.jobs.iter().map(|job| job.finish).collect();
     assert_eq!(finishes, [14, 21]);
     assert_eq!(solution.response, 14);
 }
 
-/// Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN) schedulability analysis: Refuted,
-/// revisited and revised", Real-Time Systems 35, 2007, the example that refutes: three messages of
-/// 1 ms each with periods of 2.5, 3.5 and 3.5 ms and deadlines of 2.5, 3.25 and 3.25 ms. The
-/// analysis of 1994 looks at the first instance alone and says 2, 3 and 3 ms; the second instance
-/// of C takes 3.5 ms, more than its deadline.
+/// The counterexample of Davis, Burns, Bril and Lukkien, "Controller Area Network (CAN)
+/// schedulability analysis: Refuted, revisited and revised", Real-Time Systems 35, 2007. It has
+/// three messages of 1 ms each with periods of 2.5, 3.5 and 3.5 ms and deadlines of 2.5, 3.25 and
+/// 3.25 ms. The analysis of 1994 examines the first instance alone and gives 2, 3 and 3 ms. The
+/// second instance of C takes 3.5 ms, which is more than its deadline.
 #[test]
 fn davis_burns_bril_lukkien_2007() {
-    // 250 to a millisecond: half of a bit at 125 kbit/s, of which the paper's message has 125.
+    // A millisecond is 250 units: half of a bit at 125 kbit/s, of which the paper's message has
+    // 125.
     let ms = |quarters: u64| quarters * 250 / 4;
     let messages = [(ms(4), ms(10)), (ms(4), ms(14)), (ms(4), ms(14))];
     assert_eq!(non_preemptive(&messages, 0).response, ms(8));
@@ -179,10 +183,10 @@ fn davis_burns_bril_lukkien_2007() {
     assert_eq!(worst.busy_window, ms(28));
 }
 
-/// Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999, its
-/// example: three tasks (20, 70), (20, 80) and (35, 200) with deadlines of 50, 80 and 100 that miss
-/// a deadline preemptively (20, 40, 115) and non-preemptively (55, 75, 75), but keep all with the
-/// thresholds 3, 3 and 2: 40, 75 and 95.
+/// The example of Wang and Saksena, "Scheduling fixed-priority tasks with preemption threshold",
+/// RTCSA 1999. Three tasks (20, 70), (20, 80) and (35, 200) have deadlines of 50, 80 and 100. They
+/// miss a deadline preemptively (20, 40, 115) and non-preemptively (55, 75, 75). They keep all
+/// deadlines with the thresholds 3, 3 and 2, which give 40, 75 and 95.
 #[test]
 fn wang_and_saksena_1999() {
     let tasks = [(20, 70), (20, 80), (35, 200)];
@@ -201,7 +205,7 @@ fn wang_and_saksena_1999() {
             };
             solve(&problem).expect("a bound").response
         };
-    // Task 2 has the threshold of task 1 and so blocks it; task 3 has that of task 2.
+    // Task 2 has the threshold of task 1, so it blocks task 1. Task 3 has that of task 2.
     assert_eq!(with_thresholds(&one, 20, &[], &[]), 40);
     assert_eq!(with_thresholds(&two, 35, &[&one], &[]), 75);
     assert_eq!(with_thresholds(&three, 0, &[&two], &[&one]), 95);

@@ -22,7 +22,7 @@ fn flow(from: usize, to: usize, bottom_half: u64) -> Flow {
     }
 }
 
-/// It works for `wcet` cycles for each packet.
+/// A receiver that works for `wcet` cycles for each packet.
 fn server(urgency: u8, wcet: u64) -> Receiver {
     Receiver {
         period: None,
@@ -30,8 +30,8 @@ fn server(urgency: u8, wcet: u64) -> Receiver {
     }
 }
 
-/// A packet every 1000 cycles, whose interrupt takes 10 and its bottom half 20; a server that takes
-/// 100 for it; a task below of 50 each 4000. A switch takes 3.
+/// A packet comes every 1000 cycles. Its interrupt takes 10 cycles and its bottom half 20, and a
+/// server takes 100 for it. A task below takes 50 every 4000 cycles. A switch takes 3.
 fn served() -> System {
     let mut cpu = cpu(Nesting::Flat, TaskModel::Preemptive);
     cpu.context_switch = cost(3);
@@ -72,7 +72,7 @@ fn a_server_works_for_each_packet() {
 fn an_interrupt_may_bring_several_packets() {
     let mut system = served();
     system.sources[0].max_work = Some(3);
-    // All three bottom halves, then all three jobs; the interrupt does nothing for each packet.
+    // All three bottom halves run, then all three jobs. The interrupt has no work for each packet.
     let batch = 10 + 3 * 23 + 3 * 103;
     assert_eq!(response(&system, Part::Delivered(0)), Some(batch));
 }
@@ -88,7 +88,7 @@ fn a_server_has_a_deadline_and_blocks_where_tasks_do() {
     let mut cooperative = served();
     cooperative.cpu.tasks = TaskModel::Cooperative;
     cooperative.receivers[1].urgency = 3;
-    // It waits for the server that has just begun, and for the interrupt.
+    // The task waits for the server that has just begun, and for the interrupt.
     assert_eq!(response(&cooperative, Part::Task(1)), Some(102 + 10 + 53));
 }
 

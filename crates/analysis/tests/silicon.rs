@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limits in silicon: the curves of docs/analysis.md, "A limited source", by hand.
+//! Tests limits in silicon: compares the curves of docs/analysis.md, "A limited source", with
+//! numbers computed by hand.
 
 use crate::common::{CLOCK, level, no_limit, source};
 use weir_analysis::limiter::{Body, Window, tasks};
 use weir_model::{Interval, Limit, Place, Policy, SiliconLimit, Timing};
 
-/// T and K.
+/// T and K of docs/analysis.md, in clocks.
 const INTERVAL: u64 = 120;
 const DELAY: u64 = 5;
 
@@ -30,7 +31,7 @@ fn limit(policy: Policy, burst: u32, is_level: bool) -> Limit {
     }
 }
 
-/// The most that is delivered in windows of these lengths, of a source that asks at least every
+/// The most deliveries in windows of these lengths, for a source that requests at most every
 /// `interarrival` cycles.
 fn delivered(limit: Limit, interarrival: Option<u64>, windows: &[u64]) -> Vec<u64> {
     let source = source(level(0, 1), 10, interarrival, limit);
@@ -50,7 +51,7 @@ fn deliveries_keep_the_promises_of_the_contracts() {
         (Policy::Strict, 1, [1, 1, 2, 3]),
         (Policy::Bucket, 3, [3, 3, 4, 5]),
         (Policy::Bursty, 3, [5, 5, 8, 11]),
-        // One at a time, each of them is strict.
+        // With a burst of one, both policies are strict.
         (Policy::Bucket, 1, [1, 1, 2, 3]),
         (Policy::Bursty, 1, [1, 1, 2, 3]),
     ] {
@@ -66,9 +67,10 @@ fn deliveries_keep_the_promises_of_the_contracts() {
 fn requests_that_no_limit_holds_come_closer_by_the_way_through_the_limiter() {
     let strict = || limit(Policy::Strict, 1, false);
     assert_eq!(delivered(strict(), Some(200), &[195, 196]), [1, 2]);
-    // Apart by the interval and the way: the limiter holds none.
+    // The requests are apart by the interval and the delay of the limiter, so the limiter holds
+    // none.
     assert_eq!(delivered(strict(), Some(125), &[245, 246]), [2, 3]);
-    // Else what the limit lets through, or the requests and two that waited.
+    // Otherwise the bound is what the limit lets through, or the requests and two that waited.
     assert_eq!(delivered(strict(), Some(100), &[240, 241]), [2, 3]);
     let burst = limit(Policy::Bursty, 30, false);
     assert_eq!(delivered(burst, Some(4), &[3, 4]), [4, 5]);

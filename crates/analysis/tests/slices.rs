@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Time slices: what it costs that tasks of the same urgency take turns.
+//! Tests the cost of time slices, with which tasks of the same urgency take turns.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use weir_analysis::analyse;
 use weir_analysis::units::Part;
 use weir_model::{Nesting, System, TaskModel};
 
-/// Tasks of the urgencies, WCETs and periods `tasks`, with switches of `switch` cycles after each
-/// `slice`.
+/// A system of tasks with the urgencies, WCETs and periods `tasks`, and with switches of `switch`
+/// cycles after each `slice`.
 fn sliced(slice: Option<u64>, switch: u64, tasks: &[(u8, u64, u64)]) -> System {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
     system.cpu.time_slice = slice;
@@ -29,7 +29,7 @@ fn responses(system: &System) -> Vec<Option<u64>> {
     (0..system.receivers.len()).map(response).collect()
 }
 
-/// Two that take turns, one above and one below them.
+/// Two tasks that take turns, one task above them and one below them.
 const FOUR: [(u8, u64, u64); 4] = [
     (3, 50, 10_000),
     (2, 90, 10_000),
@@ -45,7 +45,7 @@ fn each_slice_of_those_that_take_turns_costs_a_switch() {
         [60, 310, 310, 360].map(Some),
         "one switch per release"
     );
-    // w = 310 + 10·(1 + ⌊(w - 1)/30⌋) and w = 360 + 10·(1 + ⌊(w - 1)/30⌋).
+    // The equations are w = 310 + 10·(1 + ⌊(w - 1)/30⌋) and w = 360 + 10·(1 + ⌊(w - 1)/30⌋).
     let with = sliced(Some(30), 10, &FOUR);
     assert_eq!(responses(&with), [60, 470, 470, 540].map(Some));
 }
@@ -70,27 +70,27 @@ fn switches_that_take_as_long_as_the_slices_leave_no_bound() {
     assert_eq!(responses(&with), [Some(60), None, None, None]);
 }
 
-/// One urgency of a round robin.
+/// The tasks of one urgency in a simulated round robin.
 #[derive(Default)]
 struct Ring {
-    /// The tasks that are ready, each once; the first has the turn.
+    /// The tasks that are ready, each only once; the first one has the turn.
     ready: VecDeque<usize>,
-    /// Cycles that are left of the turn.
+    /// The cycles that are left of the turn.
     turn: u64,
-    /// Cycles that are left of the switch to it.
+    /// The cycles that are left of the switch to the task that has the turn.
     switching: u64,
 }
 
-/// The longest response of each task in so many cycles, cycle by cycle. Task i comes first at
-/// `phases[i]` and then with its period.
+/// The longest response of each task in `cycles` cycles, simulated cycle by cycle. Task i is first
+/// released at `phases[i]` and then with its period.
 fn observed(system: &System, phases: &[u64], cycles: u64) -> Vec<u64> {
     let (slice, switch) = (
         system.cpu.time_slice.expect("a slice"),
         system.cpu.context_switch.cycles,
     );
     let mut rings: Vec<Ring> = (0..4).map(|_| Ring::default()).collect();
-    // Of each task the jobs that are not done, the oldest first: when they were released and the
-    // cycles that are left of them.
+    // For each task, these are the jobs that are not done, the oldest first. Each has its release
+    // and the cycles that are left of it.
     let mut jobs = vec![VecDeque::<(u64, u64)>::new(); system.receivers.len()];
     let mut longest = vec![0; system.receivers.len()];
     for now in 0..cycles {
@@ -126,7 +126,7 @@ fn observed(system: &System, phases: &[u64], cycles: u64) -> Vec<u64> {
             ring.ready.pop_front();
             ring.turn = slice;
         } else if is_done || ring.turn == 0 {
-            // Whoever comes back after the end of a job has paid for it.
+            // The job that ended has already paid for the switch to the next task.
             ring.switching = if is_done || ring.ready.len() == 1 {
                 0
             } else {
@@ -158,8 +158,8 @@ proptest! {
     }
 }
 
-/// The round robin of these tests does switch: without the demand of the slices the bounds, 310 and
-/// 360, would be too low.
+/// Checks that the simulated round robin does switch. Without the demand of the slices the bounds
+/// would be 310 and 360, which would be too low.
 #[test]
 fn a_round_robin_needs_more_than_a_switch_per_release() {
     let seen = observed(&sliced(Some(30), 10, &FOUR), &[0; 4], 5_000);

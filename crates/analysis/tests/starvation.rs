@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources without bound, demands without room, polling, and systems at the edge of what numbers
-//! hold.
+//! Tests sources without a bound, demands that exceed the processor, polling, and systems with
+//! extreme numbers.
 
 use crate::common::{cost, cpu, every, level, no_limit, source, system, task};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn starved_by(source: usize) -> Result<u64, BoundFailure> {
     Err(BoundFailure::Starved(vec![Part::Request(source)]))
 }
 
-/// Interrupts of 30, 20 and 40 cycles, of which the second has no bound, and a task.
+/// A system of interrupts of 30, 20 and 40 cycles, of which the second has no bound, and a task.
 fn three(nesting: Nesting, levels: [Level; 3]) -> System {
     let mut system = system(cpu(nesting, TaskModel::Preemptive));
     let [first, second, third] = levels;
@@ -36,13 +36,14 @@ fn three(nesting: Nesting, levels: [Level; 3]) -> System {
     system
 }
 
-/// regehr2005 §5.2: pure interrupts starve what is below them, and what is above suffers one run at
-/// most.
+/// regehr2005 §5.2: a pure interrupt starves everything below it, and delays work above it by at
+/// most one run.
 #[test]
 fn an_unlimited_source_starves_what_is_below_it_and_nothing_above() {
     let levels = [level(0, 1), level(0, 2), level(0, 3)];
     let analysis = analyse(&three(Nesting::Flat, levels));
-    // Less urgent interrupts block: the longest of them, one cycle of it already gone.
+    // Less urgent interrupts block for the longest of their runs, of which one cycle is already
+    // over.
     assert_eq!(outcome(&analysis, Part::Request(0)), Ok(39 + 30));
     assert_eq!(outcome(&analysis, Part::Request(1)), starved_by(1));
     assert_eq!(outcome(&analysis, Part::Request(2)), starved_by(1));
@@ -70,7 +71,7 @@ fn every_starving_source_is_named() {
     );
 }
 
-/// What a strict limit makes of the same source: the task has a bound, and the sources below, too.
+/// The same source with a strict limit: the task has a bound, and so do the sources below.
 #[test]
 fn a_limit_ends_the_starvation() {
     let mut system = three(Nesting::Flat, [level(0, 1), level(0, 2), level(0, 3)]);
@@ -92,7 +93,8 @@ fn a_limit_ends_the_starvation() {
     system.receivers[0].deadline = Some(300);
     assert!(units_hold(&system));
     let analysis = analyse(&system);
-    // 30 + 40 of the others, S + W + E of the limited one and no second of it within 500 - σ.
+    // The response is 30 + 40 of the others, and S + W + E of the limited source, which is not
+    // served a second time within 500 - σ.
     assert_eq!(
         outcome(&analysis, Part::Task(0)),
         Ok(100 + 30 + 40 + 5 + 20 + 4)
@@ -101,7 +103,7 @@ fn a_limit_ends_the_starvation() {
     assert!(!units_hold(&system));
 }
 
-/// Polling every 200 cycles.
+/// A limit that polls every 200 cycles.
 fn polled(costs: EventCosts) -> Limit {
     Limit {
         policy: Policy::Poll,
@@ -115,7 +117,7 @@ fn polled(costs: EventCosts) -> Limit {
     }
 }
 
-/// regehr2005 §5.2: polling is a periodic task, whatever the line does.
+/// regehr2005 §5.2: polling is a periodic task, independent of the line.
 #[test]
 fn pure_polling_is_a_periodic_task() {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
@@ -132,11 +134,12 @@ fn pure_polling_is_a_periodic_task() {
         "a polled line never interrupts"
     );
     assert_eq!(outcome(&analysis, Part::Expiry(0)), Ok(30));
-    // 340 + 30 per 200: 400 in a window of 400.
+    // The demand is 340 + 30 per 200, which makes 400 in a window of 400.
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(400));
 }
 
-/// What is polled is served in the timer's interrupt, also if that costs nothing but the handler.
+/// The timer's interrupt serves a polled source, even if the interrupt costs nothing except the
+/// handler.
 #[test]
 fn polling_that_costs_nothing_still_runs_the_handler() {
     let mut system = system(cpu(Nesting::Flat, TaskModel::Preemptive));
@@ -148,12 +151,14 @@ fn polling_that_costs_nothing_still_runs_the_handler() {
         .push(source(level(0, 2), 10, Some(1_000), no_limit()));
     system.receivers.push(task(1, 340, 1_000, 0));
     let analysis = analyse(&system);
-    // Its own row waits for the other interrupt, but for its first cycle, and for an instruction.
+    // The row of the polled source waits for the other interrupt, except for its first cycle, and
+    // for an instruction.
     assert_eq!(outcome(&analysis, Part::Expiry(0)), Ok(9 + 4 + 18));
-    // That one waits for it and for the instruction between them; what blocks interrupts, one
-    // instruction, too.
+    // The other interrupt waits for the polled source, for the instruction between them, and for an
+    // instruction that blocks interrupts.
     assert_eq!(outcome(&analysis, Part::Request(1)), Ok(4 + 18 + 4 + 10));
-    // 340 + 10 + 18 per 200: 396 in a window of 396; blocked by what is left of an instruction.
+    // The demand is 340 + 10 + 18 per 200, which makes 396 in a window of 396. The task is also
+    // blocked by the rest of an instruction.
     assert_eq!(outcome(&analysis, Part::Task(0)), Ok(3 + 340 + 10 + 2 * 18));
     system.sources[0].deadline = Some(30);
     assert!(!units_hold(&system));
@@ -169,7 +174,7 @@ fn more_than_the_processor_has_is_a_verdict() {
         .push(source(level(0, 1), 60, Some(100), no_limit()));
     system.receivers.push(task(2, 10, 1_000, 0));
     system.receivers.push(task(1, 500, 1_000, 0));
-    // A task that needs more than its period is the same case.
+    // A task that needs more than its period has the same result.
     system.receivers.push(task(0, 2_000, 1_000, 0));
     system.receivers[1].deadline = Some(1_000);
     let analysis = analyse(&system);
@@ -183,7 +188,7 @@ fn more_than_the_processor_has_is_a_verdict() {
     assert!(!units_hold(&system));
 }
 
-/// Small numbers, large ones and the largest that the model lets through.
+/// Small numbers, large numbers, and the largest that the model accepts.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..5_u64,
@@ -343,7 +348,7 @@ fn any_flow() -> impl Strategy<Value = Flow> {
     )
 }
 
-/// At least so many cycles, in ticks of so many.
+/// An interval of at least `cycles` cycles, in ticks of `tick` cycles.
 fn whole(cycles: u64, tick: u64) -> Interval {
     let tick = tick.max(1);
     Interval {
@@ -383,7 +388,7 @@ fn any_cpu() -> impl Strategy<Value = Cpu> {
 proptest! {
     #![proptest_config(crate::cases(300, 2000))]
 
-    /// Any system that the model can hold gets rows, and never a bound from a sum that did not fit.
+    /// Any system that the model can hold gets rows, and no bound comes from a sum that overflowed.
     #[test]
     fn no_system_makes_it_panic(
         cpu in any_cpu(),
@@ -397,15 +402,15 @@ proptest! {
         prop_assert_eq!(analysis.holds(), units_hold(&system));
         for row in &analysis.rows {
             if let (Ok(solution), Some(own)) = (&row.outcome, &row.unit.own) {
-                // A source that may do no work at all brings no packet.
+                // A source whose work is zero brings no packets.
                 prop_assert!(solution.jobs.is_empty() || solution.response >= own.cost, "{row:?}");
                 prop_assert!(solution.busy_window >= row.blocking, "{row:?}");
             }
         }
     }
 
-    /// A rate that comes out of a period again, so that the systems of other tests are what they
-    /// say.
+    /// A rate can be converted back to its period, so that the systems of other tests have the
+    /// periods that they state.
     #[test]
     fn a_period_is_its_rates(period in 1..1_000_000_u64) {
         prop_assert_eq!(every(period).period_cycles(crate::common::CLOCK).floor() as u64, period);

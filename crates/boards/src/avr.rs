@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flavours of ports/avr. The rules repeat what its headers check (weir/avr/check.h, lean.h,
-//! fast.h), so that users hear of it before anything is compiled.
+//! The flavours of ports/avr. Their rules repeat the checks of the port's headers
+//! (weir/avr/check.h, lean.h, fast.h), so that users see an error before anything is compiled.
 use std::ops::RangeInclusive;
 
 use crate::{Policy, PortRules, Range, Timing};
 
-/// The smallest prescaler of short intervals, and of all in the flavour `fast`: its entries need a
-/// few cycles between two ticks.
+/// The smallest prescaler for short intervals, and for all intervals in the flavour `fast`, because
+/// its entries need a few cycles between two ticks.
 pub const SHORT_DIVISOR: u64 = 8;
-/// `burst` intervals of at most so many ticks are short: one byte of the counter tells their
-/// instants apart.
+/// The most ticks for which `burst` intervals are short. One byte of the counter distinguishes
+/// their instants.
 pub const SHORT_TICKS: u64 = 240;
-/// The fewest ticks of the flavour `fast`.
+/// The fewest ticks of an interval in the flavour `fast`.
 const FAST_LEAST_TICKS: u64 = 4;
-/// The most ticks that an 8-bit timer holds beside those that the entries of `fast` need.
+/// The most ticks of an interval on an 8-bit timer. The rest of the 256 is needed by the entries of
+/// `fast`.
 const FAST_MOST_TICKS: u64 = 250;
 
-/// A chip that the port has the registers of (weir/avr/registers.h).
+/// A chip whose registers the port knows (weir/avr/registers.h).
 #[derive(Debug, Clone, Copy)]
 pub struct Chip {
-    /// Its name, as `-mmcu` takes it.
+    /// The chip's name, as `-mmcu` takes it.
     pub name: &'static str,
-    /// The macro by which the compiler tells it.
+    /// The macro by which compilers identify the chip.
     pub symbol: &'static str,
-    /// Its timers.
+    /// The names of the chip's timers.
     pub timers: &'static [&'static str],
-    /// Its external lines.
+    /// The names of the chip's external lines.
     pub lines: &'static [&'static str],
 }
 
-/// The chips that the port has the registers of.
+/// The chips whose registers the port knows.
 pub const CHIPS: [Chip; 1] = [Chip {
     name: "atmega128",
     symbol: "__AVR_ATmega128__",
@@ -39,13 +40,13 @@ pub const CHIPS: [Chip; 1] = [Chip {
     ],
 }];
 
-/// The chip of this name.
+/// The chip of this name; `None` if there is none.
 #[must_use]
 pub fn chip(name: &str) -> Option<Chip> {
     CHIPS.into_iter().find(|chip| chip.name == name)
 }
 
-/// `c`: any 16-bit channel.
+/// The rules of the flavour `c`, which uses any 16-bit channel.
 pub static C: PortRules = PortRules {
     own_bits: 16,
     shared_bits: 16,
@@ -54,8 +55,8 @@ pub static C: PortRules = PortRules {
     least_divisor: 1,
     limits_one: false,
     group: 1,
-    // 30 registers in which a compiler may keep values, 4 cycles each (ATmega128 data sheet, PUSH
-    // and POP).
+    // A compiler may keep values in 30 registers, and saving and restoring one takes 4 cycles
+    // (ATmega128 data sheet, PUSH and POP).
     registers: 120,
     strict_timing: Timing::Lazy,
     offers: c_offers,
@@ -63,8 +64,8 @@ pub static C: PortRules = PortRules {
     bursts: c_bursts,
 };
 
-/// `fast`: one source on an 8-bit timer, or up to four that share channel A of a 16-bit one, which
-/// restarts at its match.
+/// The rules of the flavour `fast`. It limits one source on an 8-bit timer, or up to four sources
+/// that share channel A of a 16-bit timer, which restarts at its match.
 pub static FAST: PortRules = PortRules {
     own_bits: 8,
     shared_bits: 16,
@@ -87,8 +88,8 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
         _ if !c_bursts(policy).contains(&burst) => None,
         _ if timing == Timing::OneShot && policy != Policy::Bursty => None,
         _ => Some(Range {
-            // The board's costs hold from there on (WEIR_AVR_IS_LONG and WEIR_AVR_BUCKET_IS_LONG in
-            // lean.h).
+            // The board's costs hold from this number of ticks on (WEIR_AVR_IS_LONG and
+            // WEIR_AVR_BUCKET_IS_LONG in lean.h).
             least: if policy == Policy::Bucket && burst > 6 {
                 40
             } else {
@@ -101,14 +102,14 @@ fn c_offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Ran
     }
 }
 
-/// The bursts that the flavour `c` has: core/include/weir/limit.h counts them in a byte.
+/// The bursts of the flavour `c`, which core/include/weir/limit.h counts in a byte.
 fn c_bursts(policy: Policy) -> RangeInclusive<u64> {
     1..=if policy.counts() { 255 } else { 1 }
 }
 
 fn fast_bursts(policy: Policy) -> RangeInclusive<u64> {
     match policy {
-        // The entry counts down to below 0 in a byte.
+        // The entry counts down in a byte until the count is below 0.
         Policy::Bursty => 2..=128,
         Policy::Bucket => 2..=SHORT_TICKS / FAST_LEAST_TICKS,
         _ => 1..=1,
@@ -121,7 +122,7 @@ fn fast_offers(policy: Policy, timing: Timing, burst: u64, _bits: u32) -> Option
         (Policy::Strict, Timing::Eager) | (Policy::Strict | Policy::Bursty, Timing::Lazy) => {
             FAST_MOST_TICKS
         }
-        // A bucket looks `burst` intervals ahead.
+        // A bucket looks ahead by `burst` intervals.
         (Policy::Bucket, Timing::Lazy) => SHORT_TICKS / burst,
         _ => return None,
     };
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use crate::Misfit;
 
-    /// The numbers that weir/avr/check.h and fast.h print.
+    /// The expected numbers are those that weir/avr/check.h and fast.h print.
     #[test]
     fn the_ranges_are_those_of_the_headers() {
         let c = |policy, burst| c_offers(policy, Timing::Lazy, burst, 16).unwrap();
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(range.ticks(16001, 8), Ok(2001));
         assert_eq!(range.ticks(16000, 8), Ok(2000));
         assert_eq!(range.ticks(200_000, 8), Err(Misfit::TooLong));
-        // One byte of the counter tells the instants apart, and changes too fast without a
+        // One byte of the counter distinguishes the instants, but it changes too fast without a
         // prescaler.
         assert_eq!(range.ticks(240, 1), Err(Misfit::Divisor));
         assert_eq!(range.ticks(241, 1), Ok(241));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! boards/*/board.toml: the boards, their interrupts and timers.
+//! The boards with their interrupts and timers, as boards/*/board.toml states them.
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -8,68 +8,71 @@ use crate::costs::{Costs, ExceptionCosts, GROUP};
 use crate::refused::{self, BoardError};
 use crate::{Events, Flavour, Port, PortRules, TimerDriver};
 
-/// A board, with what was measured on it.
+/// A board, with the costs that were measured on it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Board {
-    /// Its name: the folder's.
+    /// The board's name, which is the name of its folder.
     pub name: String,
     chip: Option<String>,
     /// The port whose rules its limits follow.
     pub port: Port,
-    /// Its usual clock in Hz.
+    /// The board's usual clock in Hz.
     pub clock_hz: u64,
-    /// The names of its vectors, the first served first; the first has the number 1.
+    /// The names of the vectors in their order of priority. The first has the number 1 and is
+    /// served first.
     pub vectors: Vec<String>,
-    /// What taking an interrupt costs.
+    /// The cost of taking an interrupt.
     pub interrupt: InterruptFacts,
-    /// Its timers; none: Weir analyses no limits on this board.
+    /// The board's timers; empty if Weir analyses no limits on this board.
     #[serde(default, rename = "timer")]
     pub timers: Vec<TimerFacts>,
-    /// Its external interrupts, which its port limits.
+    /// The board's external interrupts, which its port can limit.
     #[serde(default, rename = "line")]
     pub lines: Vec<LineFacts>,
-    /// Bytes of RAM at address 0, where the processor starts; 0: it starts elsewhere.
+    /// Bytes of RAM at address 0, if the processor starts there; 0 if it starts elsewhere.
     #[serde(default)]
     pub ram_bytes: u32,
-    /// What only AVR microcontrollers have.
+    /// The facts that only AVR microcontrollers have.
     pub avr: Option<Avr>,
-    /// The priorities of its interrupts, where programs choose them; none: the vectors' order.
+    /// The priorities that programs can choose for interrupts; `None` if the order of the vectors
+    /// decides.
     pub priorities: Option<Priorities>,
     #[serde(skip)]
     costs: Costs,
 }
 
-/// What taking an interrupt costs.
+/// The cost of taking an interrupt.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InterruptFacts {
-    /// The longest instruction, in cycles: an interrupt waits for its end.
+    /// The cycles of the longest instruction. An interrupt waits for the end of an instruction.
     pub longest_instruction_cycles: u64,
 }
 
-/// A timer.
+/// A hardware timer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimerFacts {
-    /// The beginning of its channels' and vectors' names: `TIMER1`.
+    /// The prefix of the names of the timer's channels and vectors, for example `TIMER1`.
     pub name: String,
-    /// Its width.
+    /// The timer's width in bits.
     pub bits: u32,
-    /// The register bit that resets its prescaler; timers with the same one share it. Empty: it
-    /// runs by itself.
+    /// The register bit that resets the timer's prescaler. Timers with the same bit share a
+    /// prescaler. Empty if the prescaler always runs.
     #[serde(default)]
     pub prescaler: String,
-    /// The prescalers, in ascending order; on AVR the clock select bits number them from 1.
+    /// The prescalers, in ascending order. On AVR the clock select bits number them from 1.
     pub divisors: Vec<u64>,
-    /// Cycles of the processor for one of the timer's clock, which the prescaler divides.
+    /// Processor cycles of one cycle of the timer's input clock, which the prescaler divides.
     #[serde(default = "one")]
     pub clock_cycles: u64,
-    /// Its one interrupt; none: those of its compare channels, `TIMER1_COMPA`.
+    /// The timer's only interrupt. `None` if each compare channel has one, for example
+    /// `TIMER1_COMPA`.
     pub vector: Option<String>,
-    /// By which code it runs, where its port has several.
+    /// The code that runs the timer, if the port has code for several kinds of timers.
     pub driver: Option<TimerDriver>,
-    /// The address of its registers, where that is for the firmware to say.
+    /// The address of the timer's registers, if the firmware has to know it.
     pub registers: Option<u32>,
 }
 
@@ -77,20 +80,21 @@ const fn one() -> u64 {
     1
 }
 
-/// The priorities that a program may give to interrupts (NVIC): a smaller number preempts a larger
+/// The priorities that a program can give to interrupts (NVIC). A smaller number preempts a larger
 /// one.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Priorities {
-    /// The largest number, of the least urgent.
+    /// The largest number, which is the least urgent priority.
     pub most: u32,
-    /// Two that differ by less do not preempt each other; all are multiples of it.
+    /// The step between priorities: every priority is a multiple of it. Two priorities that differ
+    /// by less do not preempt each other.
     pub step: u32,
 }
 
 impl Priorities {
-    /// The preemption group of a priority, the higher the more urgent; none: there is no such
-    /// priority.
+    /// The preemption group of a priority; a higher group is more urgent. `None` if there is no
+    /// such priority.
     #[must_use]
     pub fn group(&self, priority: u64) -> Option<u32> {
         let priority = u32::try_from(priority).ok()?;
@@ -98,7 +102,7 @@ impl Priorities {
         self.most.checked_sub(priority).filter(|_| exists)
     }
 
-    /// The priority of a preemption group; none: there is no such group.
+    /// The priority of a preemption group; `None` if there is no such group.
     #[must_use]
     pub fn of_group(&self, group: u32) -> Option<u32> {
         let priority = self.most.checked_sub(group)?;
@@ -110,20 +114,20 @@ impl Priorities {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LineFacts {
-    /// Its name: `INT0`.
+    /// The name of the interrupt, for example `INT0`.
     pub name: String,
-    /// Its pin: `PD0`; none: a wire of its own.
+    /// The pin of the interrupt, for example `PD0`; `None` if it is an internal wire.
     pub pin: Option<String>,
-    /// Does the clock sample its edges? Such lines have the mode "any change".
+    /// Whether the clock samples the line's edges. Such lines have the mode "any change".
     #[serde(default)]
     pub sampled: bool,
 }
 
-/// What the emulator of an AVR microcontroller has to know.
+/// The facts that the emulator of an AVR microcontroller needs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Avr {
-    /// avr-gcc's family of instruction sets.
+    /// The family of instruction sets, as avr-gcc numbers it.
     pub elf_arch: u32,
     /// The flash in bytes.
     pub flash_bytes: u32,
@@ -131,35 +135,35 @@ pub struct Avr {
     pub ram_start: u16,
     /// The last address of the internal RAM.
     pub ram_end: u16,
-    /// Cycles from the end of the interrupted instruction to the first one in the vector.
+    /// Cycles from the end of the interrupted instruction to the first instruction in the vector.
     pub response_cycles: u64,
-    /// Further cycles if the processor slept.
+    /// Further cycles of the response if the processor slept.
     pub wakeup_cycles: u64,
-    /// Bytes between two vectors.
+    /// The distance between two vectors in bytes.
     pub vector_bytes: u32,
 }
 
 /// A compare channel of a board's timer.
 #[derive(Debug, Clone, Copy)]
 pub struct Channel<'a> {
-    /// The timer it belongs to.
+    /// The timer that has the channel.
     pub timer: &'a TimerFacts,
-    /// Its index in [`Board::timers`].
+    /// The timer's index in [`Board::timers`].
     pub index: usize,
-    /// Its interrupt: `TIMER1_COMPA`.
+    /// The channel's interrupt, for example `TIMER1_COMPA`.
     pub vector: &'a str,
-    /// `A`; empty where the timer has but one.
+    /// The channel's letter, for example `A`; empty if the timer has only one channel.
     pub letter: &'a str,
 }
 
 impl Channel<'_> {
-    /// As the port calls it: `TIMER1A`, `TIMER0`.
+    /// The channel's name as the port calls it, for example `TIMER1A` or `TIMER0`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{}{}", self.timer.name, self.letter)
     }
 
-    /// The prescaler with which a tick has so many cycles of the processor.
+    /// The prescaler with which a tick takes `tick` processor cycles.
     #[must_use]
     pub fn prescaler(&self, tick: u64) -> u64 {
         tick / self.timer.clock_cycles.max(1)
@@ -170,7 +174,8 @@ impl Board {
     /// Reads the board from the texts of board.toml and costs.toml.
     ///
     /// # Errors
-    /// One of the texts is not TOML of this form, or the port has no code for what it says.
+    /// Fails if one of the texts is not TOML of this form, or if the port has no code for what it
+    /// states.
     pub fn parse(facts: &str, costs: &str) -> Result<Self, BoardError> {
         let mut board: Self = toml::from_str(facts)
             .map_err(|error| BoardError::of_form("board.toml", facts, &error))?;
@@ -186,59 +191,60 @@ impl Board {
         &BOARDS.0
     }
 
-    /// The folders of boards/ whose files cannot be used, by name, each with the reason.
+    /// The folders of boards/ whose files cannot be used, each by its name and with the reason.
     #[must_use]
     pub fn refused() -> &'static [(&'static str, BoardError)] {
         &BOARDS.1
     }
 
-    /// The board of this name.
+    /// The board of this name; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().iter().find(|board| board.name == name)
     }
 
-    /// The chip's name, as `weir generate --chip` and a compiler take it: the board's, where it has
-    /// none of its own.
+    /// The name of the chip, as `weir generate --chip` and a compiler take it. It is the board's
+    /// name if the file states no chip.
     #[must_use]
     pub fn chip(&self) -> &str {
         self.chip.as_deref().unwrap_or(&self.name)
     }
 
-    /// The compare channel of this name.
+    /// The compare channel of this name; `None` if there is none.
     #[must_use]
     pub fn channel(&self, name: &str) -> Option<Channel<'_>> {
         self.channels().find(|channel| channel.name() == name)
     }
 
-    /// The number of a vector, its place in the order of priority, from 1 on.
+    /// The number of a vector, counted from 1 in the order of priority; `None` if there is no such
+    /// vector.
     #[must_use]
     pub fn vector(&self, name: &str) -> Option<u32> {
         let index = self.vectors.iter().position(|known| known == name)?;
         u32::try_from(index).ok()?.checked_add(1)
     }
 
-    /// The vector that stands behind another one.
+    /// The vector that follows this one in the vector table; `None` if there is none.
     #[must_use]
     pub fn vector_behind(&self, name: &str) -> Option<&str> {
         let index = self.vectors.iter().position(|known| known == name)?;
         self.vectors.get(index + 1).map(String::as_str)
     }
 
-    /// Is this one of its external interrupts?
+    /// Whether this is the name of one of the board's external interrupts.
     #[must_use]
     pub fn is_line(&self, name: &str) -> bool {
         self.lines.iter().any(|line| line.name == name)
     }
 
-    /// The names of its external interrupts.
+    /// The names of the board's external interrupts.
     #[must_use]
     pub fn line_names(&self) -> Vec<&str> {
         self.lines.iter().map(|line| line.name.as_str()).collect()
     }
 
-    /// The compare channels in the order of the timers: a vector `TIMER1_COMPA` is the channel
-    /// `TIMER1A`. A timer with one interrupt is one channel.
+    /// The compare channels in the order of the timers. The vector `TIMER1_COMPA` is that of the
+    /// channel `TIMER1A`. A timer with one interrupt has one channel.
     pub fn channels(&self) -> impl Iterator<Item = Channel<'_>> {
         self.timers.iter().enumerate().flat_map(|(index, timer)| {
             self.vectors.iter().filter_map(move |vector| {
@@ -258,7 +264,7 @@ impl Board {
         })
     }
 
-    /// The flavours of its port whose costs were measured.
+    /// The flavours of the board's port whose costs were measured.
     #[must_use]
     pub fn flavours(&self) -> Vec<&'static str> {
         let measured = |flavour: &Flavour| self.costs.policies(flavour.name()).is_some();
@@ -269,22 +275,24 @@ impl Board {
             .collect()
     }
 
-    /// What a flavour of its port can do. None: Weir analyses no limit in software of it.
+    /// The rules of a flavour of the board's port. `None` if Weir analyses no limits in software
+    /// with it.
     #[must_use]
     pub fn rules(&self, flavour: Flavour) -> Option<&'static PortRules> {
         self.port.rules(flavour)
     }
 
-    /// The costs of a flavour's events on `channel` if that was measured, else the worst of all
-    /// channels. `path` is the policy and, where there is one, the timing. None: the flavour does
-    /// not have this.
+    /// The costs of a flavour's events on `channel` if these were measured, otherwise the worst of
+    /// all channels. `path` is the policy and, if the policy has several, the timing. `None` if the
+    /// flavour does not have this policy and timing.
     #[must_use]
     pub fn events(&self, flavour: Flavour, path: &[&str], channel: Option<&str>) -> Option<Events> {
         self.costs.events(flavour.name(), path, channel)
     }
 
-    /// The interrupt of a group's alarm in which nothing is due (LIMIT-SHARED-1), with one source
-    /// in the group, and what each further source adds to any of the alarm's interrupts: in cycles.
+    /// Two costs of a group's alarm in cycles (LIMIT-SHARED-1). The first is that of an interrupt
+    /// in which nothing is due, with one source in the group. The second is what each further
+    /// source adds to any interrupt of the alarm.
     #[must_use]
     pub fn group_costs(&self, flavour: Flavour) -> (u64, u64) {
         let events = self.events(flavour, &[GROUP], None).unwrap_or_default();
@@ -294,25 +302,26 @@ impl Board {
         )
     }
 
-    /// What its exceptions cost beside what its emulator counts; none: it counts all.
+    /// The costs of exceptions that the board's emulator does not count; `None` if it counts all
+    /// costs.
     #[must_use]
     pub fn exception_costs(&self) -> Option<ExceptionCosts> {
         self.costs.exception
     }
 
-    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, ….
+    /// The limits that a flavour has, as texts such as `bucket (eager, lazy)` or `off`.
     #[must_use]
     pub fn abilities(&self, flavour: Flavour) -> Vec<String> {
         self.costs.abilities(flavour.name())
     }
 
-    /// The compilers with which its costs were measured: `avr-gcc 14.2.0`.
+    /// The compilers with which the board's costs were measured, for example `avr-gcc 14.2.0`.
     #[must_use]
     pub fn compilers(&self) -> &[String] {
         &self.costs.compilers
     }
 
-    /// The origin of its costs.
+    /// The text that says where the board's costs come from.
     #[must_use]
     pub fn costs_from(&self) -> String {
         format!(
@@ -327,7 +336,7 @@ impl Board {
 /// collects.
 const TEXTS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"));
 
-/// The boards, and the folders that describe none.
+/// The boards, and the folders whose files describe no valid board.
 type Read = (Vec<Board>, Vec<(&'static str, BoardError)>);
 
 static BOARDS: LazyLock<Read> = LazyLock::new(|| {
@@ -370,7 +379,7 @@ mod tests {
         request_served = { "1.0.0" = 55, "2.0.0" = 55 }
     "#;
 
-    /// Adding a board takes these two texts, and nothing else.
+    /// A new board needs only these two texts.
     #[test]
     fn a_board_follows_from_its_folder() {
         let board = Board::parse(FACTS, COSTS).unwrap();
@@ -417,7 +426,7 @@ mod tests {
         assert_eq!(Board::refused(), []);
         assert!(Board::named("atmega128").is_some());
         for board in Board::all() {
-            // A limit in software that Weir analyses needs channels and lines.
+            // A board for which Weir analyses limits in software needs both channels and lines.
             assert!(board.channels().next().is_none() || !board.lines.is_empty());
             for line in &board.lines {
                 assert!(board.vector(&line.name).is_some(), "{}", line.name);
@@ -430,7 +439,7 @@ mod tests {
         }
     }
 
-    /// Rules and measured costs must agree on what a flavour can do.
+    /// The rules and the measured costs must agree on what a flavour can do.
     #[test]
     fn what_a_port_offers_was_measured_and_nothing_else() {
         for board in Board::all() {

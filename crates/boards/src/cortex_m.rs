@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flavour of ports/cortex-m. The rules repeat what its headers check (weir/cortex_m/limit.h,
-//! group.h), so that users hear of it before anything is compiled.
+//! The flavour of ports/cortex-m. Its rules repeat the checks of the port's headers
+//! (weir/cortex_m/limit.h, group.h), so that users see an error before anything is compiled.
 use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
 use crate::{Policy, PortRules, Range, Timing};
 
-/// The processors that the port has code for, each with the macro by which a compiler tells their
+/// The processors for which the port has code. Each has the macro by which compilers identify its
 /// family.
 pub const CHIPS: [(&str, &str); 3] = [
     ("cortex-m3", "__ARM_ARCH_7M__"),
     ("cortex-m4", "__ARM_ARCH_7EM__"),
     ("cortex-m7", "__ARM_ARCH_7EM__"),
 ];
-/// The vectors before the first line of the NVIC.
+/// The number of vectors before the first line of the NVIC.
 pub const EXCEPTIONS: usize = 15;
-/// The timers that the port has code for, by the names that boards give to them.
+/// The timers for which the port has code, by the names that boards use for them.
 pub const DRIVERS: [(&str, TimerCode<'static>); 1] = [(
     "cmsdk-dual-timer",
     TimerCode {
@@ -26,32 +26,32 @@ pub const DRIVERS: [(&str, TimerCode<'static>); 1] = [(
     },
 )];
 
-/// By which code a board's timer runs.
+/// The code that runs a board's timer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(
     untagged,
     expecting = "a driver is the name of one, or { header = \"my_timer.h\", macro = \"MY_TIMER\" }"
 )]
 pub enum TimerDriver {
-    /// One of [`DRIVERS`].
+    /// The name of one of [`DRIVERS`].
     Known(String),
-    /// A header of the board's own.
+    /// A header that the board brings itself.
     Own(OwnDriver),
 }
 
-/// The code of a board's own for a timer: a macro that takes what those of [`DRIVERS`] take.
+/// A board's own code for a timer: a macro with the same parameters as those of [`DRIVERS`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnDriver {
     /// The header, as firmware includes it.
     header: String,
-    /// Its macro.
+    /// The name of the macro in the header.
     #[serde(rename = "macro")]
     call: String,
 }
 
 impl TimerDriver {
-    /// The code; none: there is none of this name.
+    /// The code for the timer; `None` if no driver has this name.
     #[must_use]
     pub fn code(&self) -> Option<TimerCode<'_>> {
         match self {
@@ -70,15 +70,16 @@ impl TimerDriver {
 pub struct TimerCode<'a> {
     /// The header that firmware includes.
     pub header: &'a str,
-    /// The macro that defines the timer from its name, its registers' address, its line and its
-    /// divisor.
+    /// The macro that defines the timer. Its parameters are the timer's name, the address of its
+    /// registers, its line and its divisor.
     pub call: &'a str,
-    /// The divisors that it can set; of a board's own code that is the board's to say.
+    /// The divisors that the code can set. They are empty for a board's own code, because the
+    /// board's file states them.
     pub divisors: &'static [u64],
 }
 
 impl TimerCode<'_> {
-    /// Can both be written into a header?
+    /// Whether the header and the macro can be written into a C header.
     pub(crate) fn is_safe(&self) -> bool {
         let of_name = |of: char| of.is_ascii_alphanumeric() || of == '_';
         let of_path = |of: char| of_name(of) || "-./".contains(of);
@@ -90,31 +91,33 @@ impl TimerCode<'_> {
     }
 }
 
-/// The most ticks that a limiter looks ahead and back together: WEIR_CORTEX_M_SPAN_MOST.
+/// The most ticks that a limiter looks ahead and back together (WEIR_CORTEX_M_SPAN_MOST).
 const SPAN_MOST: u64 = 1 << 30;
-/// The fewest ticks, and the fewest without a prescaler. A shorter interval ends before the
-/// interrupts of its limiter do, and nobody has measured what they cost then.
+/// The fewest ticks with and without a prescaler. A shorter interval ends before the interrupts of
+/// its limiter do, and their costs in that case have not been measured.
 const LEAST_TICKS: u64 = 4;
 const LEAST_UNDIVIDED: u64 = 16 * LEAST_TICKS;
-/// The ticks after which the alarm of a group that has nothing to do interrupts to age its sources:
-/// WEIR_CORTEX_M_REST, less one by which it may come early.
+/// The ticks after which the alarm of an idle group interrupts to age its sources. It is
+/// WEIR_CORTEX_M_REST less one tick, because the alarm may come one tick early.
 pub const REST_TICKS: u64 = (1 << 29) - 1;
-/// The priorities of groups begin here.
+/// The most urgent priority that a group can have.
 pub const MOST_URGENT_GROUP: u32 = 1;
-/// What is wrong about a limited source that is more urgent.
+/// The message for a limited source that is more urgent.
 pub const TOO_URGENT: &str = "a limited source has no priority 0, which BASEPRI cannot hold back";
 
-/// `c`: any 32-bit timer, whose alarm up to eight sources of one priority share.
+/// The rules of the flavour `c`. It uses any 32-bit timer, whose alarm up to eight sources of one
+/// priority share.
 pub static C: PortRules = PortRules {
     own_bits: 32,
-    // No timer clears counts (regehr2005 §3.5).
+    // No timer of this port clears the counts of several limits (regehr2005 §3.5).
     shared_bits: 0,
     shared_letter: None,
     shared_lines: Some(0),
     least_divisor: 1,
     limits_one: false,
     group: 8,
-    // An instruction that pushes registers and one that moves the stack pointer, and back.
+    // The handler has one instruction that pushes registers and one that moves the stack pointer,
+    // and the same two at its end.
     registers: 4,
     strict_timing: Timing::Lazy,
     offers,
@@ -140,7 +143,7 @@ fn offers(policy: Policy, timing: Timing, burst: u64, bits: u32) -> Option<Range
     })
 }
 
-/// core/include/weir/limit.h counts bursts in a byte.
+/// The bursts that core/include/weir/limit.h can count in a byte.
 fn bursts(policy: Policy) -> RangeInclusive<u64> {
     1..=if policy.counts() { 255 } else { 1 }
 }
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
     use crate::Misfit;
 
-    /// The numbers of weir_cortex_m_bad_limit() in limit.h.
+    /// The expected numbers are those of weir_cortex_m_bad_limit() in limit.h.
     #[test]
     fn the_ranges_are_those_of_the_headers() {
         let most = |policy, burst| offers(policy, Timing::Lazy, burst, 32).unwrap().most;

@@ -1,46 +1,48 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The measured costs of limiters: boards/*/costs.toml.
+//! The measured costs of limiters, as boards/*/costs.toml states them.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
 use crate::Policy;
 
-/// The tables of boards/NAME/costs.toml that analyses need; the means of the paper's Table 2 are
-/// skipped. Each event has a table of its cycles by compiler.
+/// The tables of boards/NAME/costs.toml that the analysis needs. The means of the paper's Table 2
+/// are skipped. Each event has a table of its cycles by compiler.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Costs {
     /// The compilers with which the costs were measured.
     #[serde(default)]
     pub compilers: Vec<String>,
-    /// By flavour: a policy's table holds either events or a table of them per timing.
+    /// The costs by flavour and policy. A policy's table holds either events, or a table of events
+    /// per timing.
     #[serde(default)]
     limiter: BTreeMap<String, toml::Table>,
-    /// The same in instructions, each a cycle, without what [`ExceptionCosts`] add.
+    /// The costs in instructions of one cycle each, without the costs of [`ExceptionCosts`].
     #[serde(default)]
     instructions: BTreeMap<String, toml::Table>,
     /// The costs by flavour and channel, where they depend on the channel.
     #[serde(default)]
     pub channel: BTreeMap<String, BTreeMap<String, toml::Table>>,
-    /// What exceptions cost, where the emulator does not count it.
+    /// The costs of exceptions, if the emulator does not count them.
     pub exception: Option<ExceptionCosts>,
 }
 
-/// What exceptions cost on a real processor, in cycles, on a board whose emulator does not count
-/// it.
+/// The costs of exceptions in cycles on a real processor, for a board whose emulator does not count
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExceptionCosts {
-    /// From the request to the handler's first instruction.
+    /// Cycles from the request to the handler's first instruction.
     pub entry_cycles: u64,
-    /// From the handler's end to the next instruction of what it interrupted.
+    /// Cycles from the handler's end to the next instruction of the interrupted program.
     pub exit_cycles: u64,
-    /// From one handler's end to the first instruction of another that follows it.
+    /// Cycles from the end of one handler to the first instruction of another that follows it
+    /// directly.
     pub tail_chain_cycles: u64,
 }
 
 impl ExceptionCosts {
-    /// The cost of so many exceptions, of which so many follow another one.
+    /// The cost of `taken` exceptions, of which `tail_chained` follow another one directly.
     #[must_use]
     pub fn of(&self, taken: u64, tail_chained: u64) -> u64 {
         taken.saturating_sub(tail_chained) * (self.entry_cycles + self.exit_cycles)
@@ -48,42 +50,43 @@ impl ExceptionCosts {
     }
 }
 
-/// The worst of the compilers that a table names.
+/// The worst of the costs that a table states for its compilers.
 fn worst<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     Ok(BTreeMap::<String, u64>::deserialize(value)?
         .into_values()
         .max())
 }
 
-/// The events of a limiter that happen, with their cycles (boards/*/costs.toml says what each is).
+/// The cycles of a limiter's events; `None` for an event that does not happen. boards/*/costs.toml
+/// defines each event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Events {
     /// The line's interrupt that runs the handler.
     #[serde(deserialize_with = "worst")]
     pub request_served: Option<u64>,
-    /// The line's interrupt that does not run it.
+    /// The line's interrupt that does not run the handler.
     #[serde(deserialize_with = "worst")]
     pub request_refused: Option<u64>,
     /// The timer's interrupt that runs the handler.
     #[serde(deserialize_with = "worst")]
     pub expiry_served: Option<u64>,
-    /// The timer's interrupt that does not run it.
+    /// The timer's interrupt that does not run the handler.
     #[serde(deserialize_with = "worst")]
     pub expiry_empty: Option<u64>,
     /// A shared timer's interrupt without its sources.
     #[serde(deserialize_with = "worst")]
     pub expiry_base: Option<u64>,
-    /// What a source adds to a shared timer's interrupt.
+    /// The cycles that a source without a waiting request adds to a shared timer's interrupt.
     #[serde(deserialize_with = "worst")]
     pub clear_empty: Option<u64>,
-    /// What a source adds whose request waits.
+    /// The cycles that a source with a waiting request adds to a shared timer's interrupt.
     #[serde(deserialize_with = "worst")]
     pub clear_served: Option<u64>,
 }
 
 impl Events {
-    /// These costs, with those of `other` where these have none.
+    /// These costs, completed by those of `other` where these have none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -97,8 +100,8 @@ impl Events {
         }
     }
 
-    /// These costs, of which each interrupt takes `more` cycles more. What a source adds to a
-    /// shared timer's interrupt is none.
+    /// These costs with `more` cycles added to each interrupt. What a source adds to a shared
+    /// timer's interrupt does not change, because it is not an interrupt.
     fn longer(self, more: u64) -> Self {
         let longer = |cost: Option<u64>| cost.map(|cycles| cycles + more);
         Self {
@@ -112,11 +115,12 @@ impl Events {
     }
 }
 
-/// The table beside the policies: what a further source adds to the timer's interrupt of its group.
+/// The key of the table of groups, which stands beside the policies. It states what a further
+/// source adds to the timer's interrupt of its group.
 pub(crate) const GROUP: &str = "group";
 
 impl Costs {
-    /// Does the same as [`crate::Board::events`].
+    /// Implements [`crate::Board::events`].
     pub fn events(&self, flavour: &str, path: &[&str], channel: Option<&str>) -> Option<Events> {
         let at = |table: &toml::Table| -> Option<Events> {
             let (last, tables) = path.split_last()?;
@@ -137,15 +141,15 @@ impl Costs {
             .or_else(|| Some(at(self.instructions.get(flavour)?)?.longer(alone)))
     }
 
-    /// The tables of a flavour, by policy.
+    /// The tables of a flavour by policy; `None` if its costs were not measured.
     pub fn policies(&self, flavour: &str) -> Option<&toml::Table> {
         self.limiter
             .get(flavour)
             .or_else(|| self.instructions.get(flavour))
     }
 
-    /// The limits that a flavour has: `bucket (eager, lazy)`, `off`, …. What polling costs is
-    /// measured to be compared, and no port has code for it.
+    /// The limits that a flavour has, as texts such as `bucket (eager, lazy)` or `off`. Polling is
+    /// not among them: its cost is only measured for comparison, and no port has code for it.
     pub fn abilities(&self, flavour: &str) -> Vec<String> {
         self.policies(flavour)
             .into_iter()
@@ -156,8 +160,8 @@ impl Costs {
                     .as_table()
                     .into_iter()
                     .flatten()
-                    // A timing has a table of events, each with a table by compiler; an event has
-                    // that table only.
+                    // A timing has a table of events, each of which has a table by compiler. An
+                    // event itself only has the table by compiler.
                     .filter(|(_, value)| {
                         value
                             .as_table()

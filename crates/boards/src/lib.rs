@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What Weir has ports for: boards with their timers and lines, what limiting costs on them, and
-//! the limits that each flavour of a port keeps.
+//! The boards that Weir supports, with their timers and lines, the costs of limiting on them, and
+//! the limits that each flavour of a port can keep.
 //!
-//! This is the one reader of `boards/*/board.toml` and `boards/*/costs.toml`. A board is a folder
-//! there. A port whose timers follow other rules is a file, as [`avr`] and [`cortex_m`] are.
+//! Only this crate reads `boards/*/board.toml` and `boards/*/costs.toml`. A board is a folder of
+//! boards/. A port with rules of its own for timers is a module, such as [`avr`] and [`cortex_m`].
 pub mod avr;
 mod board;
 pub mod cortex_m;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The policies and timings of limits, by the names that files give them.
+//! The policies and timings of limits, with their names in files.
 
 /// The policies of core/CONTRACTS.md, and polling (regehr2005 §5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// Every request is served.
     Off,
-    /// A minimum time between two requests (LIMIT-STRICT-1).
+    /// The limit keeps a minimum time between two requests (LIMIT-STRICT-1).
     Strict,
-    /// Strict with nominal instants (LIMIT-PACED-1).
+    /// The limit is strict with nominal instants (LIMIT-PACED-1).
     Paced,
-    /// N requests per period (LIMIT-BURSTY-1 and -2).
+    /// The limit serves N requests per period (LIMIT-BURSTY-1 and -2).
     Bursty,
-    /// A token bucket (LIMIT-BUCKET-1).
+    /// The limit is a token bucket (LIMIT-BUCKET-1).
     Bucket,
     /// The source has no interrupt of its own; a timer polls it.
     Poll,
@@ -29,7 +29,8 @@ impl Policy {
         Self::Poll,
     ];
 
-    /// The name in system files, certificates and the costs of a board; C has the same in capitals.
+    /// The policy's name in system files, certificates and the costs of a board. C has the same
+    /// name in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,7 +43,7 @@ impl Policy {
         }
     }
 
-    /// Does a limit of this policy count requests, so that it has a burst?
+    /// Whether a limit of this policy counts requests, so that it has a burst.
     #[must_use]
     pub const fn counts(self) -> bool {
         matches!(self, Self::Bursty | Self::Bucket)
@@ -52,11 +53,11 @@ impl Policy {
 /// When a limiter masks its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Timing {
-    /// With the request that used up what the policy allows.
+    /// The limiter masks with the request that uses up what the policy allows.
     Eager,
-    /// With the first request beyond it.
+    /// The limiter masks with the first request beyond what the policy allows.
     Lazy,
-    /// Bursty only: the period begins with a request.
+    /// The period begins with a request. Only bursty limits have this timing.
     OneShot,
 }
 
@@ -64,7 +65,8 @@ impl Timing {
     /// Every timing.
     pub const ALL: [Self; 3] = [Self::Eager, Self::Lazy, Self::OneShot];
 
-    /// The name in system files, certificates and the costs of a board; C has the same in capitals.
+    /// The timing's name in system files, certificates and the costs of a board. C has the same
+    /// name in capitals.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

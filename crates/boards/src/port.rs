@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of ports: LIMIT-TIME-3 of core/CONTRACTS.md for all of them, and those of each
+//! The rules of ports: those of LIMIT-TIME-3 in core/CONTRACTS.md for all ports, and those of each
 //! flavour.
 use std::ops::RangeInclusive;
 
@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Policy, Timing, avr, cortex_m};
 
-/// Code that binds core/ to a family of chips: a folder of ports/.
+/// A port: the code in a folder of ports/ that binds core/ to a family of chips.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Port {
-    /// ports/avr.
+    /// The port in ports/avr.
     Avr,
-    /// ports/cortex-m.
+    /// The port in ports/cortex-m.
     #[serde(rename = "cortex-m")]
     CortexM,
-    /// ports/riscv. The costs of its limits in software are not measured, so Weir analyses none.
+    /// The port in ports/riscv. The costs of its limits in software are not measured, so Weir
+    /// analyses no such limits.
     Riscv,
 }
 
 impl Port {
-    /// Its folder.
+    /// The port's folder below ports/.
     #[must_use]
     pub const fn folder(self) -> &'static str {
         match self {
@@ -31,7 +32,7 @@ impl Port {
         }
     }
 
-    /// The rules of a flavour; none: the port has no such flavour.
+    /// The rules of a flavour; `None` if the port does not have this flavour.
     #[must_use]
     pub fn rules(self, flavour: Flavour) -> Option<&'static PortRules> {
         match (self, flavour) {
@@ -43,13 +44,13 @@ impl Port {
     }
 }
 
-/// A flavour of a port.
+/// A flavour of a port: the way in which its interrupt handlers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Flavour {
-    /// Ordinary C handlers.
+    /// The handlers are ordinary C.
     C,
-    /// Entries in assembly.
+    /// The entries of handlers are in assembly.
     Fast,
 }
 
@@ -57,13 +58,13 @@ impl Flavour {
     /// Every flavour.
     pub const ALL: [Self; 2] = [Self::C, Self::Fast];
 
-    /// The flavour of this name.
+    /// The flavour of this name; `None` if there is none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|flavour| flavour.name() == name)
     }
 
-    /// The name in system files and costs.toml.
+    /// The flavour's name in system files and costs.toml.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,40 +74,41 @@ impl Flavour {
     }
 }
 
-/// What a flavour of a port can do.
+/// The rules of what a flavour of a port can do.
 #[derive(Debug)]
 pub struct PortRules {
-    /// The bits of the timers for one limit each.
+    /// The width in bits of timers that serve a single limit.
     pub own_bits: u32,
-    /// The bits of the timers that limits share (regehr2005 §3.5).
+    /// The width in bits of timers that limits share (regehr2005 §3.5).
     pub shared_bits: u32,
-    /// The letter of the channel that can be shared on such a timer; none: any.
+    /// The letter of the only channel that limits can share on such a timer; `None` if they can
+    /// share any.
     pub shared_letter: Option<char>,
-    /// How many of the board's lines, from the first, can share a timer; none: all.
+    /// The number of the board's lines, from the first, that can share a timer; `None` if all can.
     pub shared_lines: Option<usize>,
-    /// The smallest prescaler of a limit with a timer of its own.
+    /// The smallest prescaler for a limit with a timer of its own.
     pub least_divisor: u64,
-    /// Can only one source have a timer of its own?
+    /// Whether only one source can have a timer of its own.
     pub limits_one: bool,
-    /// The most sources that a channel serves, all of them by its one alarm (LIMIT-SHARED-1).
+    /// The most sources that one channel serves, all by the same alarm (LIMIT-SHARED-1).
     pub group: usize,
-    /// The most cycles of a handler that save and restore registers. The compiler may spend them in
-    /// the source's interrupts that do not run the handler, too.
+    /// The most cycles of a handler that save and restore registers. The compiler may also spend
+    /// them in the source's interrupts that do not run the handler.
     pub registers: u64,
-    /// The timing of strict limits if a file states none; that of other limits is lazy.
+    /// The default timing of strict limits; that of all other limits is lazy.
     pub strict_timing: Timing,
-    /// The ticks of a limit with a timer of its own. None: the flavour lacks this policy, timing or
-    /// burst.
+    /// The ticks that a limit with a timer of its own can have. `None` if the flavour lacks this
+    /// policy, timing or burst.
     pub offers: fn(Policy, Timing, u64, u32) -> Option<Range>,
-    /// Is the entry of a limit's timer longer than its vector, so that it takes the one behind it,
-    /// too?
+    /// Whether the entry of a limit's timer is longer than its vector, so that it also occupies the
+    /// next vector.
     pub spills: fn(Policy, Timing) -> bool,
-    /// The bursts that the flavour has for a policy.
+    /// The bursts that the flavour supports for a policy.
     pub bursts: fn(Policy) -> RangeInclusive<u64>,
 }
 
 impl PortRules {
-    /// Can limits share the channel of this name, on a timer of so many bits?
+    /// Whether limits can share the channel of this name, on a timer of this width in bits.
     #[must_use]
     pub fn shares(&self, channel: &str, bits: u32) -> bool {
         bits == self.shared_bits
@@ -119,32 +121,32 @@ impl PortRules {
 /// The ticks that an interval may have on a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// The fewest.
+    /// The fewest ticks.
     pub least: u64,
-    /// The most.
+    /// The most ticks.
     pub most: u64,
-    /// The smallest prescaler.
+    /// The smallest prescaler for intervals that are not short.
     pub least_divisor: u64,
-    /// Up to so many ticks the interval is short (on AVR the port then compares one byte of the
-    /// counter).
+    /// The most ticks of a short interval. (On AVR the port compares one byte of the counter for a
+    /// short interval.)
     pub short: u64,
-    /// The smallest prescaler of short intervals.
+    /// The smallest prescaler for short intervals.
     pub short_divisor: u64,
 }
 
-/// Why an interval does not fit.
+/// The reason why an interval does not fit a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Misfit {
-    /// It has more ticks than the timer can hold.
+    /// The interval has more ticks than the timer can hold.
     TooLong,
-    /// It has fewer ticks than the limiter needs.
+    /// The interval has fewer ticks than the limiter needs.
     TooShort,
-    /// The timer counts too fast for it.
+    /// The timer counts too fast for the interval, so its prescaler must be larger.
     Divisor,
 }
 
 impl Range {
-    /// All that a counter of so many bits can hold, for a timer that runs by itself.
+    /// The range of everything that a counter of this width can hold, for a free-running timer.
     #[must_use]
     pub fn of_period(bits: u32) -> Self {
         Self {
@@ -156,8 +158,8 @@ impl Range {
         }
     }
 
-    /// LIMIT-TIME-3: an interval stays below a quarter of the timer's wrap; in a bucket of N tokens
-    /// below half of the wrap divided by N + 1.
+    /// The range of LIMIT-TIME-3. An interval stays below a quarter of the timer's wrap. In a
+    /// bucket of N tokens it stays below half of the wrap divided by N + 1.
     #[must_use]
     pub fn of_core(policy: Policy, burst: u64, bits: u32) -> Self {
         if policy == Policy::Poll {
@@ -178,7 +180,7 @@ impl Range {
         }
     }
 
-    /// The fewest and the most ticks with a divisor; none: it does not fit.
+    /// The fewest and the most ticks with a divisor; `None` if the divisor is too small.
     #[must_use]
     pub fn ticks_of(&self, divisor: u64) -> Option<(u64, u64)> {
         let least = if divisor < self.short_divisor {
@@ -189,19 +191,19 @@ impl Range {
         (divisor >= self.least_divisor && least <= self.most).then_some((least, self.most))
     }
 
-    /// The ticks for at least so many cycles.
+    /// The number of ticks that take at least `cycles`.
     ///
     /// # Errors
-    /// Why that many do not fit.
+    /// Returns the reason why that many ticks do not fit.
     pub fn ticks(&self, cycles: u64, divisor: u64) -> Result<u64, Misfit> {
         let ticks = cycles.div_ceil(divisor.max(1));
         self.fits(ticks, divisor).map(|()| ticks)
     }
 
-    /// Checks that so many ticks of so many cycles fit.
+    /// Checks that `ticks` ticks of `divisor` cycles fit.
     ///
     /// # Errors
-    /// Why they do not.
+    /// Returns the reason why they do not fit.
     pub fn fits(&self, ticks: u64, divisor: u64) -> Result<(), Misfit> {
         if ticks > self.most {
             Err(Misfit::TooLong)

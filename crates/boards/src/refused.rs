@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the file of a board has to say so that code can be written for it. A fact of the board is
-//! never assumed: code for a timer that is not there would be compiled, and limit nothing.
+//! Checks that a board's file states everything that code for the board needs. No fact of a board
+//! is ever assumed: code for a timer that does not exist would compile, but it would limit nothing.
 use std::fmt;
 use std::ops::Range;
 
@@ -10,12 +10,12 @@ use toml::Spanned;
 
 use crate::{Board, Port, TimerFacts, avr, cortex_m};
 
-/// Why a board's file cannot be used, with the line and what would be right.
+/// The reason why a board's file cannot be used, with the line and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardError {
     /// The file: `board.toml` or `costs.toml`.
     pub file: &'static str,
-    /// The line, from 1 on.
+    /// The line, counted from 1.
     pub line: usize,
     /// What is wrong, and what would be right.
     pub message: String,
@@ -36,14 +36,14 @@ impl BoardError {
         }
     }
 
-    /// Text that is not of the form of its file.
+    /// The error for a text that does not have the form of its file.
     pub(crate) fn of_form(file: &'static str, text: &str, error: &toml::de::Error) -> Self {
         Self::new(file, text, error.span(), error.message())
     }
 }
 
 impl fmt::Display for BoardError {
-    /// `board.toml:58: …`.
+    /// Prints the error after its place, as in `board.toml:58: …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line, self.message)
     }
@@ -51,7 +51,7 @@ impl fmt::Display for BoardError {
 
 impl std::error::Error for BoardError {}
 
-/// Where the facts stand that can be wrong.
+/// The places of the facts that can be wrong.
 #[derive(Deserialize)]
 struct Places {
     chip: Option<Spanned<IgnoredAny>>,
@@ -70,7 +70,7 @@ struct TimerPlaces {
     registers: Option<Spanned<IgnoredAny>>,
 }
 
-/// Checks that the board's port has code for what the file says. `text` is that of board.toml.
+/// Checks that the board's port has code for what the file states. `text` is that of board.toml.
 pub(crate) fn check(board: &Board, text: &str) -> Result<(), BoardError> {
     let places: Places =
         toml::from_str(text).map_err(|error| BoardError::of_form("board.toml", text, &error))?;
@@ -98,12 +98,13 @@ impl Checker<'_> {
         Err(BoardError::new("board.toml", self.text, Some(at), message))
     }
 
-    /// The timers with their places.
+    /// The timers, each with its place.
     fn timers(&self) -> impl Iterator<Item = (&TimerFacts, &Spanned<TimerPlaces>)> {
         self.board.timers.iter().zip(&self.places.timers)
     }
 
-    /// Vectors and timers become names in C; lines and timers have vectors.
+    /// Checks the names of vectors and timers, because they become names in C. Checks that lines
+    /// and timers have vectors.
     fn names(&self) -> Result<(), BoardError> {
         let is_name = |name: &str| {
             name.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -149,7 +150,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The chip is one of those that the port has code for.
+    /// Checks that the port has code for the chip.
     fn chip(&self, known: &[&str]) -> Result<(), BoardError> {
         if known.contains(&self.board.chip()) {
             return Ok(());
@@ -164,7 +165,7 @@ impl Checker<'_> {
         self.refuse(at.span(), message)
     }
 
-    /// No timer says by what code it runs, where the port has no use for that.
+    /// Checks that no timer states a driver, because the port has no use for it.
     fn no_drivers(&self) -> Result<(), BoardError> {
         for (timer, at) in self.timers() {
             if timer.driver.is_some() {
@@ -237,7 +238,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The file says by which code the timer runs, and what that code has to be told.
+    /// Checks that the file states the code that runs the timer, and the data that this code needs.
     fn driver(&self, timer: &TimerFacts, at: &Spanned<TimerPlaces>) -> Result<(), BoardError> {
         let places = at.get_ref();
         let name = &timer.name;
@@ -512,7 +513,7 @@ mod tests {
         let code = board.timers[0].driver.as_ref().unwrap().code().unwrap();
         assert_eq!((code.header, code.call), ("chips/my_timer.h", "MY_TIMER"));
         assert!(board.rules(Flavour::C).is_some());
-        // Its divisors are for the file to say.
+        // The file has to state the divisors of such a timer.
         let text = CORTEX_M.replace("driver = \"cmsdk-dual-timer\"", own);
         assert!(changed(&text, "[1, 16, 256]", "[1, 2, 4]").is_ok());
         for chip in ["cortex-m4", "cortex-m7"] {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Pieces of C: macros as clang-format lays them out, and users' texts made harmless.
+//! Pieces of C: macros in the layout of clang-format, and users' texts in a safe form.
 use std::fmt::{self, Write};
 
-/// The column of a macro's backslashes, by `.clang-format`.
+/// The column of a macro's backslashes, as in `.clang-format`.
 const COLUMNS: usize = 140;
 
-/// A macro of several lines, with an empty line behind it.
+/// Writes a macro of several lines, followed by an empty line.
 pub(crate) fn definition(out: &mut String, lines: &[String]) -> fmt::Result {
     if let Some((last, rest)) = lines.split_last() {
         for line in rest {
@@ -16,13 +16,13 @@ pub(crate) fn definition(out: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(out)
 }
 
-/// A user's text in a comment, which it can neither end nor nest.
+/// Makes a user's text safe for a comment: the text can neither end nor nest it.
 pub(crate) fn comment(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for character in text.chars() {
         let plain = character.is_ascii_graphic() || character == ' ' || character.is_alphanumeric();
         let character = if plain { character } else { '_' };
-        // No comment begins or ends, and there is no trigraph.
+        // The inserted blank prevents the begin or end of a comment, and trigraphs.
         if matches!(
             (kept.chars().next_back(), character),
             (Some('*'), '/') | (Some('/'), '*') | (Some('?'), '?')
@@ -34,7 +34,7 @@ pub(crate) fn comment(text: &str) -> String {
     kept
 }
 
-/// A string literal of C with these bytes.
+/// The string literal of C for this text.
 pub(crate) fn c_string(text: &str) -> String {
     let mut literal = String::from("\"");
     for byte in text.bytes() {
@@ -53,7 +53,7 @@ pub(crate) fn c_string(text: &str) -> String {
     literal
 }
 
-/// A macro's use, broken where clang-format would.
+/// The use of a macro, broken into lines as by clang-format.
 pub(crate) fn call(name: &str, arguments: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = format!("    {name}(");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The chips for which code can be generated: those of the boards whose port has rules.
+//! The chips for which code can be generated. They are the chips of the boards whose port has
+//! rules.
 use weir_boards::{Board, Flavour};
 use weir_model::System;
 
@@ -7,12 +8,12 @@ fn boards() -> impl Iterator<Item = &'static Board> {
     Board::all().iter().filter(|board| has_port(board))
 }
 
-/// Does Weir have code that keeps limits in software on this board?
+/// Whether Weir has code that keeps limits in software on this board.
 pub(crate) fn has_port(board: &Board) -> bool {
     Flavour::ALL.iter().any(|&of| board.rules(of).is_some())
 }
 
-/// The names of all chips, each once.
+/// The names of all chips, each only once.
 #[must_use]
 pub fn chips() -> Vec<&'static str> {
     let mut names: Vec<&str> = boards().map(Board::chip).collect();
@@ -21,10 +22,11 @@ pub fn chips() -> Vec<&'static str> {
     names
 }
 
-/// The board of `system`, if it has the chip of this name; else the first board that has it.
+/// The board of `system`, if it has the chip of this name; otherwise the first board that has the
+/// chip.
 ///
 /// # Errors
-/// The same as those of [`chip`].
+/// Returns the errors of [`chip`].
 pub fn board(name: &str, system: &System) -> Result<&'static Board, UnknownChip> {
     let of_file = system.cpu.board.as_deref().and_then(Board::named);
     match of_file.filter(|board| has_port(board) && board.chip() == name) {
@@ -38,14 +40,14 @@ pub fn board(name: &str, system: &System) -> Result<&'static Board, UnknownChip>
 #[error("there is no port for the chip `{name}`")]
 #[diagnostic(help("the chips are: {}", chips().join(", ")))]
 pub struct UnknownChip {
-    /// What was asked for.
+    /// The name that the user asked for.
     pub name: String,
 }
 
-/// The board with the chip of this name.
+/// The first board with the chip of this name.
 ///
 /// # Errors
-/// A chip that Weir has no port for; the message lists those there are.
+/// Fails for a chip without a port; the message lists the chips that have one.
 pub fn chip(name: &str) -> Result<&'static Board, UnknownChip> {
     boards()
         .find(|board| board.chip() == name)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources that share a timer's alarm on a chip whose interrupts have priorities (LIMIT-SHARED-1):
-//! what ports/cortex-m asks of them.
+//! Checks sources that share a timer's alarm on a chip whose interrupts have priorities
+//! (LIMIT-SHARED-1) against the rules of ports/cortex-m.
 use weir_boards::{Board, PortRules, cortex_m};
 
 use crate::plan::PlannedSource;
 use crate::port::Lack;
 
-/// What is wrong about the groups, each with the source that it is about.
+/// The errors of the groups, each with the source that it concerns.
 pub(crate) fn lacks<'a>(
     chip: &Board,
     rules: &PortRules,
@@ -16,7 +16,7 @@ pub(crate) fn lacks<'a>(
     if rules.group <= 1 {
         return found;
     }
-    // The channel of each group, with its priority and the number of its sources so far.
+    // The channel of each group, with the group's priority and the number of its sources so far.
     let mut groups: Vec<(&str, Option<u32>, usize)> = Vec::new();
     for source in sources {
         if chip.priorities.is_some() && source.priority.is_none() {

@@ -17,33 +17,33 @@ use weir_boards::Port;
 
 /// The schema of the system files that Weir reads.
 const SCHEMA: u32 = 1;
-/// The digits of numbers in comments.
+/// The number of significant digits in comments.
 const DIGITS: u8 = 4;
 
-/// A part of the header, written from the plan.
+/// A function that writes a part of the header from the plan.
 type Writer = fn(&mut String, &ChipPlan<'_>) -> fmt::Result;
 
-/// What a port's header has of its own, in the order in which it stands there.
+/// The parts of the header that depend on the port, in the order of the text.
 struct PortText {
-    /// In front of a chip's name.
+    /// The article before the chip's name.
     article: &'static str,
-    /// In the comment on top: how a firmware uses the header, and how it is compiled.
+    /// Writes the comment at the top: how firmware uses the header, and how it is compiled.
     usage: Writer,
-    /// The checks of the build, and what is included.
+    /// Writes the checks of the build, and the includes.
     head: Writer,
-    /// The timers that the sources' macros need.
+    /// Writes the timers that the sources' macros need.
     timers: Writer,
-    /// The macro for a line without a limit.
+    /// Writes the macro for a line without a limit.
     free_line: Writer,
-    /// The macro of a source, behind its first two lines.
+    /// Returns the lines of a source's macro that follow the first two.
     source: fn(&PlannedSource<'_>) -> Vec<String>,
-    /// What stands behind the handlers.
+    /// Writes the part after the handlers.
     shared: Writer,
-    /// What starts the sources.
+    /// Writes the code that starts the sources.
     start: Writer,
 }
 
-/// The limit as the fields of a weir_limit_config_t.
+/// The limit as the values of a weir_limit_config_t's fields.
 fn limit_fields(limit: &SoftwareLimit) -> [String; 5] {
     [
         format!(
@@ -60,8 +60,9 @@ fn limit_fields(limit: &SoftwareLimit) -> [String; 5] {
     ]
 }
 
-/// The header that keeps the plan's limits. `file` is the name of the system file, for the reader;
-/// its folder does not belong there, since the same system gives the same text on every machine.
+/// Writes the header that keeps the plan's limits. `file` is the name of the system file, for the
+/// reader. It must not contain the folder, so that the same system gives the same text on every
+/// machine.
 #[must_use]
 pub fn header(plan: &ChipPlan<'_>, file: &str) -> String {
     let mut text = String::new();
@@ -113,7 +114,7 @@ fn write_header(out: &mut String, plan: &ChipPlan<'_>, file: &str) -> fmt::Resul
     writeln!(out, "#endif")
 }
 
-/// The first line of a generated file.
+/// Writes the first line of a generated file.
 pub(crate) fn mark(out: &mut String, file: &str) -> fmt::Result {
     writeln!(
         out,
@@ -149,8 +150,9 @@ fn preamble(out: &mut String, plan: &ChipPlan<'_>, port: &PortText, file: &str) 
     writeln!(out, " */")
 }
 
-/// Checks in the header that no source has the name of a macro. Weir's macros join a source's name
-/// to other names; if it were a macro itself, the compiler's messages would not say what is wrong.
+/// Writes checks that no source has the name of a macro. Weir's macros join a source's name to
+/// other names. If the name were a macro itself, the compiler's messages would not say what is
+/// wrong.
 fn name_checks(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     for source in &plan.sources {
         writeln!(
@@ -214,7 +216,7 @@ fn source_comment(
     writeln!(out, " */")
 }
 
-/// What the limit lets through, with the number of the promise in core/CONTRACTS.md.
+/// The text of what the limit lets through, with the number of the promise in core/CONTRACTS.md.
 fn promise(limit: &SoftwareLimit, clock_hz: u64) -> String {
     let cycles = limit.interval_ticks.saturating_mul(limit.tick_cycles);
     let interval = duration(cycles, clock_hz);
@@ -264,8 +266,8 @@ fn rates(source: &Source) -> Option<String> {
     (!said.is_empty()).then(|| format!("The system file says: {}", said.join(", ")))
 }
 
-/// A name that only the macro defines: where it is missing, the compiler's message shows what to
-/// do.
+/// A name that only the macro defines. If the macro is missing, the compiler's message shows this
+/// name, which says what to do.
 fn stands_first(kind: &str, name: &str) -> String {
     format!("WEIR_{kind}_{name}{STANDS_FIRST}")
 }

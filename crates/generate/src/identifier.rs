@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C identifier of a name in the system file.
 
-/// Why a name is no identifier in C. The message says what would be right.
+/// The reason why a name is not valid as an identifier in C. The message says what would be right.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdentifierError {
     /// The name is empty, or begins with a digit, `-`, `_` or `.`.
     #[error("it becomes a name in C, so it must begin with a letter")]
     Begin,
-    /// The name has a character that is not replaced.
+    /// The name has a character that neither is valid in C nor has a replacement.
     #[error("it has a {0:?}; letters, digits, `_`, `-` and `.` are possible")]
     Character(char),
     /// The name begins as Weir's own names do.
@@ -15,20 +15,20 @@ pub enum IdentifierError {
     Reserved,
 }
 
-/// What a name has behind it that a source's macro alone defines.
+/// The ending of a name that only a source's macro defines.
 pub(crate) const STANDS_FIRST: &str = "_must_stand_before_this";
-/// What the name of the card's work has behind the card's own name.
+/// The ending of the name of the card's work, after the name of the card.
 pub(crate) const MAX_WORK: &str = "_MAX_WORK";
 
-/// Is the identifier `made` one that the header makes of the source `name`, where another source's
-/// name stands, too?
+/// Whether the header makes the identifier `made` from the name of the source `name` in a place
+/// where the name of another source could also stand.
 pub(crate) fn is_made_of(made: &str, name: &str) -> bool {
     let ending = made.strip_prefix(name);
     ending.is_some_and(|ending| [STANDS_FIRST, MAX_WORK].contains(&ending))
 }
 
-/// Is the identifier a macro of C's own headers <stddef.h>, <stdbool.h> and <stdint.h>, or may it
-/// become one (C11 7.31.10)?
+/// Whether the identifier is a macro of C's own headers <stddef.h>, <stdbool.h> and <stdint.h>, or
+/// may become one in future (C11 7.31.10).
 pub(crate) fn is_of_c(identifier: &str) -> bool {
     let of_integers = ["INT", "UINT"];
     let of_types = ["PTRDIFF", "SIG_ATOMIC", "SIZE", "WCHAR", "WINT"];
@@ -40,12 +40,12 @@ pub(crate) fn is_of_c(identifier: &str) -> bool {
     is_limit || ["NULL", "offsetof", "bool", "true", "false"].contains(&identifier)
 }
 
-/// The C identifier of a name: the name with `_` for each `-` and `.`. Two names can have the same
-/// one.
+/// The C identifier of a name, which is the name with `_` for each `-` and `.`. Two names can have
+/// the same identifier.
 ///
 /// # Errors
-/// A name that does not begin with a letter, has another character than ASCII letters, digits, `_`,
-/// `-` and `.`, or begins with `weir`.
+/// Fails if the name does not begin with a letter, has characters other than ASCII letters, digits,
+/// `_`, `-` and `.`, or begins with `weir`.
 pub fn c_identifier(name: &str) -> Result<String, IdentifierError> {
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
         return Err(match name.chars().next() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plan of the generated code: every name, channel and number, decided before a line is
-//! written.
+//! The plan of the generated code: every name, channel and number. The plan is complete before any
+//! text is written.
 use std::fmt;
 
 use serde::{Serialize, Serializer};
@@ -10,7 +10,7 @@ use weir_boards::{Flavour, Port, TimerCode};
 
 use crate::rtos::RtosPlan;
 
-/// What a chip is told about a system. All of it can be compiled.
+/// The configuration of a chip for a system. Every plan can be compiled.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChipPlan<'a> {
     /// The system's name.
@@ -19,27 +19,27 @@ pub struct ChipPlan<'a> {
     pub sha256: &'a str,
     /// The chip's name.
     pub chip: &'a str,
-    /// The port.
+    /// The port of the chip.
     #[serde(skip)]
     pub port: Port,
     /// The flavour of the port.
     pub flavour: Flavour,
-    /// Cycles per second.
+    /// The clock in cycles per second.
     pub clock_hz: u64,
     /// The sources, in the system's order.
     pub sources: Vec<PlannedSource<'a>>,
-    /// The timers that limits use, by name.
+    /// The timers that limits use, in the order of their names.
     pub timers: Vec<PlannedTimer<'a>>,
-    /// The timer that several sources share.
+    /// The timer that several sources share; `None` if no sources share one.
     pub shared_timer: Option<SharedTimer<'a>>,
-    /// The receivers of frames, on FreeRTOS; none: the code is for no operating system.
+    /// The receivers of frames, on FreeRTOS; `None` if the code is for no operating system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freertos: Option<RtosPlan<'a>>,
 }
 
 impl ChipPlan<'_> {
-    /// Does the firmware have a vector table by hand, and EIMSK in registers? The flavour `fast`
-    /// has that for a limit with a timer of its own.
+    /// Whether the firmware has a vector table written by hand, and keeps EIMSK in registers. The
+    /// flavour `fast` does so for a limit with a timer of its own.
     #[must_use]
     pub fn is_by_hand(&self) -> bool {
         let own = |source: &PlannedSource<'_>| source.limit.as_ref().is_some_and(|of| !of.shared);
@@ -47,31 +47,31 @@ impl ChipPlan<'_> {
     }
 }
 
-/// One source.
+/// A source in the generated code.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedSource<'a> {
-    /// Its name in the system.
+    /// The source's name in the system.
     pub name: &'a str,
-    /// Its name in C.
+    /// The source's name in C.
     pub identifier: String,
-    /// Its interrupt.
+    /// The source's interrupt.
     pub vector: &'a str,
-    /// The interrupt's number among the board's, from 1 on.
+    /// The number of the interrupt among the board's vectors, counted from 1.
     #[serde(skip)]
     pub number: u32,
-    /// The priority that the interrupt is given; none: the chip's own order holds.
+    /// The priority that the code gives to the interrupt; `None` if the chip's own order holds.
     pub priority: Option<u32>,
-    /// The limit in software; none: every request that reaches the processor is served.
+    /// The limit in software; `None` if every request that reaches the processor is served.
     pub limit: Option<SoftwareLimit>,
-    /// What `weir_system_start()` does for the source.
+    /// The action of `weir_system_start()` for the source.
     pub start: LineStart,
-    /// The source of the system.
+    /// The system's data of this source.
     #[serde(skip)]
     pub source: &'a Source,
 }
 
 impl PlannedSource<'_> {
-    /// Does a limiter in silicon hold its requests back, so that software need not?
+    /// Whether a limiter in silicon limits the source, so that software does not have to.
     #[must_use]
     pub fn is_in_silicon(&self) -> bool {
         let limit = &self.source.limit;
@@ -79,47 +79,47 @@ impl PlannedSource<'_> {
     }
 }
 
-/// How a source is switched on.
+/// The code that switches a source on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LineStart {
-    /// Its limiter enables it.
+    /// The source's limiter enables the source.
     Limiter,
-    /// The bit of the external line enables it.
+    /// The enable bit of the external line enables the source.
     Line,
-    /// The user's code enables it, when it sets up the device.
+    /// The user's code enables the source when it sets up the device.
     Device,
 }
 
-/// A limit, in ticks of its timer.
+/// A limit in software, in ticks of its timer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoftwareLimit {
-    /// How it limits; never off or poll.
+    /// The limit's policy; never off or poll.
     #[serde(serialize_with = "policy")]
     pub policy: Policy,
-    /// When it masks.
+    /// When the limiter masks the source.
     #[serde(serialize_with = "timing")]
     pub timing: Timing,
-    /// The channel: `TIMER1A`.
+    /// The channel of the limit's timer, for example `TIMER1A`.
     pub channel: String,
-    /// Do other sources use the channel, too?
+    /// Whether other sources use the channel too.
     pub shared: bool,
-    /// The prescaler of its timer.
+    /// The prescaler of the limit's timer.
     pub prescaler: u64,
-    /// Cycles of a tick.
+    /// The processor cycles of a tick.
     pub tick_cycles: u64,
-    /// The interval or the period, at least 1.
+    /// The interval or the period in ticks, at least 1.
     pub interval_ticks: u64,
-    /// Requests per period, or tokens, at least 1.
+    /// The requests per period, or the bucket's tokens, at least 1.
     pub burst: u32,
-    /// Ticks by which the one-shot is set short.
+    /// The number of ticks by which the one-shot is set short.
     pub lag_ticks: u32,
-    /// The rate that it lets through in the long run, in Hz.
+    /// The rate that the limit lets through in the long run, in Hz.
     pub limit_hz: f64,
 }
 
 impl fmt::Display for SoftwareLimit {
-    /// The limit in the words of the system file: `bursty eager 3`.
+    /// Prints the limit in the terms of the system file, as in `bursty eager 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.policy.name(), self.timing.name())?;
         match self.policy {
@@ -129,43 +129,44 @@ impl fmt::Display for SoftwareLimit {
     }
 }
 
-/// A timer to run.
+/// A timer that the code has to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedTimer<'a> {
-    /// The timer's name: `TIMER1`.
+    /// The timer's name, for example `TIMER1`.
     pub name: String,
-    /// One of its channels that a limit uses.
+    /// One of the timer's channels that a limit uses.
     pub channel: String,
     /// The channel's interrupt.
     pub vector: &'a str,
-    /// The interrupt's number among the board's, from 1 on.
+    /// The number of the interrupt among the board's vectors, counted from 1.
     #[serde(skip)]
     pub number: u32,
-    /// The priority that the interrupt is given; none: the chip's own order holds.
+    /// The priority that the code gives to the interrupt; `None` if the chip's own order holds.
     pub priority: Option<u32>,
-    /// Its prescaler.
+    /// The timer's prescaler.
     pub prescaler: u64,
-    /// Cycles of a tick.
+    /// The processor cycles of a tick.
     pub tick_cycles: u64,
-    /// The code by which it runs, and the address of its registers, where the port has several.
+    /// The code that runs the timer, and the address of its registers; `None` if the port has code
+    /// for only one kind of timer.
     #[serde(skip)]
     pub driver: Option<(TimerCode<'a>, u32)>,
-    /// The sources whose limits it counts for, by their names in C.
+    /// The C names of the sources whose limits use the timer.
     pub sources: Vec<String>,
 }
 
 /// The timer that clears the counts of several sources (regehr2005 §3.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SharedTimer<'a> {
-    /// Its name in the system.
+    /// The timer's name in the system.
     pub name: &'a str,
-    /// Its name in C.
+    /// The timer's name in C.
     pub identifier: String,
-    /// The channel: `TIMER1A`.
+    /// The timer's channel, for example `TIMER1A`.
     pub channel: String,
-    /// Its period.
+    /// The timer's period in ticks.
     pub period_ticks: u64,
-    /// The sources, by their names in C.
+    /// The C names of the sources that the timer clears.
     pub clears: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Decides what a chip is told, and finds everything that it cannot keep.
+//! Decides the configuration of a chip, and finds everything that the chip cannot provide.
 use std::collections::BTreeMap;
 
 use weir_boards::{Board, Channel, Flavour, Port, TimerCode, TimerFacts};
@@ -13,18 +13,20 @@ use crate::refusal::{Refusal, RefusalReason};
 use crate::rtos::{self, RtosPlan};
 
 impl<'a> ChipPlan<'a> {
-    /// Decides what `chip` is told to keep the system's limits.
+    /// Decides the configuration with which `chip` keeps the system's limits.
     ///
     /// # Errors
-    /// What the chip or its port lacks: every reason, not only the first.
+    /// Returns every reason why the chip or its port cannot keep them, not only the first.
     pub fn new(system: &'a System, chip: &'a Board) -> Result<Self, Refusal> {
         Self::decided(system, chip, false)
     }
 
-    /// The same with the receivers of frames, on FreeRTOS.
+    /// Decides the configuration as [`Self::new`] does, and adds the receivers of frames on
+    /// FreeRTOS.
     ///
     /// # Errors
-    /// What the chip or its ports lack, and what the system does not say: every reason.
+    /// Returns everything that the chip or its ports lack, and everything that the system does not
+    /// state.
     pub fn with_freertos(system: &'a System, chip: &'a Board) -> Result<Self, Refusal> {
         Self::decided(system, chip, true)
     }
@@ -44,7 +46,7 @@ impl<'a> ChipPlan<'a> {
     }
 }
 
-/// The code of a timer, and where its registers are.
+/// The code of a timer, and the address of its registers.
 fn driver(timer: &TimerFacts) -> Option<(TimerCode<'_>, u32)> {
     timer.driver.as_ref()?.code().zip(timer.registers)
 }
@@ -56,12 +58,12 @@ struct Planner<'a> {
     reasons: Vec<RefusalReason>,
 }
 
-/// The users of things of which there is one each.
+/// The users of resources that each can have only one user.
 #[derive(Default)]
 struct Users<K>(BTreeMap<K, String>);
 
 impl<K: Ord> Users<K> {
-    /// The user that has it already; if none has, `user` gets it.
+    /// Returns the user that already has the resource. If there is none, `user` gets it.
     fn claim(&mut self, key: K, user: &str) -> Option<&str> {
         use std::collections::btree_map::Entry;
         match self.0.entry(key) {
@@ -80,7 +82,7 @@ impl<'a> Planner<'a> {
             .push(RefusalReason::new(place.clone(), lack.what, lack.right));
     }
 
-    /// None only after a refusal.
+    /// Makes the plan. Returns `None` only after a refusal.
     fn plan(&mut self) -> Option<ChipPlan<'a>> {
         let port = self.port()?;
         let sources: Vec<PlannedSource<'a>> = self
@@ -202,7 +204,7 @@ impl<'a> Planner<'a> {
                 );
                 None
             }
-            // Silicon keeps it, in front of the line: --rtl writes that.
+            // The block in front of the line keeps this limit; --rtl writes the block.
             _ if source.limit.place == Place::Hardware => None,
             _ => self.limit(port, &place, source),
         };
@@ -223,7 +225,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The priority of a preemption group, on a chip whose interrupts have priorities.
+    /// The priority of a preemption group; `None` if the chip's interrupts have no priorities.
     fn priority(&self, group: u32) -> Option<u32> {
         self.chip.priorities?.of_group(group)
     }
@@ -305,7 +307,7 @@ impl<'a> Planner<'a> {
             .ok()
     }
 
-    /// The shared timer that sources use; the port has one for all of them.
+    /// The shared timer that sources use. The port supports only one, for all of them.
     fn shared_timer(
         &mut self,
         port: ChipPort<'a>,
@@ -349,7 +351,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The timers, each once. The channels of a timer share a prescaler.
+    /// The timers, each only once. The channels of a timer share a prescaler.
     fn timers(&mut self, sources: &[PlannedSource<'a>]) -> Vec<PlannedTimer<'a>> {
         let mut timers: BTreeMap<String, (PlannedTimer<'a>, &str)> = BTreeMap::new();
         for source in sources {
@@ -390,7 +392,7 @@ impl<'a> Planner<'a> {
         timers.into_values().map(|(timer, _)| timer).collect()
     }
 
-    /// The receivers of frames; none if they are not asked for, or after a refusal.
+    /// The receivers of frames; `None` if they are not requested, or after a refusal.
     fn freertos(&mut self, sources: &[PlannedSource<'a>]) -> Option<RtosPlan<'a>> {
         if !self.on_freertos {
             return None;
@@ -415,7 +417,7 @@ impl<'a> Planner<'a> {
             .ok()
     }
 
-    /// Refuses names that are the same in C, and those that something else has there.
+    /// Refuses names that are the same in C, and names that are used otherwise there.
     fn find_collisions(&mut self, sources: &[PlannedSource<'a>]) {
         let mut names = Users::default();
         for source in sources {
@@ -438,7 +440,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Refuses two handlers of one interrupt.
+    /// Refuses two handlers for one interrupt.
     fn find_shared_vectors(
         &mut self,
         port: ChipPort<'a>,
@@ -456,7 +458,7 @@ impl<'a> Planner<'a> {
             else {
                 continue;
             };
-            // A group has one interrupt for all its sources.
+            // The sources of a group have one interrupt in common, which may occur again.
             if port.rules.group > 1 {
                 if alarms.contains(&channel.vector) {
                     continue;
@@ -486,8 +488,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Refuses more limits than `fast` has registers for: one source, or those of the one shared
-    /// timer.
+    /// Refuses more limits than `fast` has registers for. It supports one source, or the sources of
+    /// the one shared timer.
     fn find_excess_of_fast(&mut self, sources: &[PlannedSource<'a>]) {
         let limited = || {
             sources

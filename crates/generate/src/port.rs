@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flavour of a port lacks for a limit, in the words of the system file, so that users hear
-//! of it before anything is compiled.
+//! Finds what a flavour of a port lacks for a limit. The messages use the terms of the system file,
+//! so that users see an error before anything is compiled.
 use weir_boards::{Board, Channel, Flavour, Misfit, PortRules};
 use weir_model::{Policy, Timing};
 
 use crate::plan::SoftwareLimit;
 
-/// Something that the port does not have, and what it has instead.
+/// A feature that the port does not have, and what it has instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lack {
     pub what: String,
@@ -31,7 +31,8 @@ pub(crate) struct ChipPort<'a> {
 }
 
 impl<'a> ChipPort<'a> {
-    /// The channel of this name, if a limit (or a shared timer) can use it.
+    /// The channel of this name. It is an error if a limit (or a shared timer) cannot use the
+    /// channel.
     pub fn channel(self, name: &str, shared: bool) -> Result<Channel<'a>, Lack> {
         let usable = |channel: &Channel<'_>| {
             let bits = channel.timer.bits;
@@ -43,7 +44,7 @@ impl<'a> ChipPort<'a> {
         };
         self.chip.channel(name).filter(usable).ok_or_else(|| {
             let whose = if shared { "shared timers" } else { "limits" };
-            // The order of their interrupts in the vector table.
+            // The channels are sorted by their interrupts in the vector table.
             let mut all: Vec<Channel<'_>> = self.chip.channels().filter(usable).collect();
             all.sort_by_key(|channel| self.chip.vector(channel.vector));
             let names: Vec<String> = all.iter().map(Channel::name).collect();
@@ -57,7 +58,7 @@ impl<'a> ChipPort<'a> {
         })
     }
 
-    /// The reason why a prescaler does not work; none: it does.
+    /// The reason why a prescaler does not work; `None` if it works.
     pub fn prescaler(self, channel: &Channel<'_>, shared: bool, tick: u64) -> Option<Lack> {
         let least = if shared { 1 } else { self.rules.least_divisor };
         let timer = channel.timer;
@@ -105,7 +106,7 @@ impl<'a> ChipPort<'a> {
                 format!("the interval of {ticks} ticks is too long"),
                 format!("at most {most} fit: choose a larger prescaler, or a higher rate"),
             )),
-            // An interval of zero has been reported.
+            // An interval of zero ticks has already been reported.
             Err(Misfit::TooShort) if ticks > 0 => lacks.push(Lack::new(
                 format!("the interval of {ticks} ticks is too short"),
                 format!(
@@ -158,7 +159,7 @@ impl<'a> ChipPort<'a> {
     }
 }
 
-/// The rules of core's weir_limit_check(), at the port's widths.
+/// Checks the rules of core's weir_limit_check() for the widths of the port's types.
 fn common(limit: &SoftwareLimit) -> Vec<Lack> {
     let mut lacks = Vec::new();
     let counts = matches!(limit.policy, Policy::Bursty | Policy::Bucket);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Why a system cannot be generated: every reason at once, each with its place in the system file
-//! and what would be right.
+//! The reasons why no code can be generated for a system. All are reported at once, each with its
+//! place in the system file and what would be right.
 use std::sync::Arc;
 
 use miette::{NamedSource, SourceSpan};
@@ -31,7 +31,7 @@ impl Refusal {
         }
     }
 
-    /// The same with its places in the system file called `name`.
+    /// Adds the places of the reasons in the system file called `name`, whose text is `text`.
     #[must_use]
     pub fn in_file(mut self, name: &str, text: &str) -> Self {
         for reason in &mut self.reasons {
@@ -43,16 +43,16 @@ impl Refusal {
     }
 }
 
-/// One thing that the chip or its port does not have.
+/// A fact that the chip or its port cannot provide.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("{place}: {what}")]
 #[diagnostic(help("{right}"))]
 pub struct RefusalReason {
-    /// Where in the system.
+    /// The section of the system file that is refused.
     pub place: Section,
-    /// What is wrong there.
+    /// The message that says what is wrong there.
     pub what: String,
-    /// What would be right.
+    /// The message that says what would be right.
     pub right: String,
     #[label("here")]
     at: Option<SourceSpan>,

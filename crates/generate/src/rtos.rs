@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What ports/freertos is told about a system: its receivers, the ports by which demux knows them,
-//! and the classes in which their frames wait.
+//! Plans the configuration of ports/freertos for a system: its receivers, the ports by which demux
+//! identifies them, and the classes in which their frames wait.
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -12,28 +12,29 @@ use crate::identifier::c_identifier;
 use crate::plan::PlannedSource;
 use crate::port::Lack;
 
-/// The most slots of core's table (DEMUX-TABLE-5 asks for twice as many as there are sockets).
+/// The most slots of core's table. (DEMUX-TABLE-5 requires twice as many slots as sockets.)
 const SLOTS_MOST: usize = 32_768;
-/// The numbers of classes that core can be compiled for.
+/// The numbers of classes for which core can be compiled.
 const CLASSES: [usize; 4] = [8, 16, 32, 64];
-/// IP's numbers of the protocols that have ports.
+/// The protocol numbers of IP for the protocols that have ports.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Bytes of a word of a stack.
 const WORD: u32 = 4;
 
-/// What ports/freertos is told. All of it can be compiled.
+/// The configuration of ports/freertos. Every plan can be compiled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RtosPlan<'a> {
-    /// The source that brings the frames, by its name in C.
+    /// The C name of the source that brings the frames.
     pub card: String,
-    /// The priority of the card's interrupt.
+    /// The priority of the network card's interrupt; `None` if the chip's own order holds.
     pub card_priority: Option<u32>,
-    /// The frames that one of its interrupts takes at most; none: not stated.
+    /// The most frames that one interrupt of the card takes; `None` if the file does not state it.
     pub max_work: Option<u64>,
-    /// How long frames wait in the card for others, in cycles; none: not at all.
+    /// The time for which frames wait in the card for further frames, in cycles; `None` if they do
+    /// not wait.
     pub gather_cycles: Option<u64>,
-    /// What the card's interrupt takes outside of its handler's text, in cycles: the exception and
+    /// The cycles of the card's interrupt outside its handler's code: those of the exception and
     /// the limit.
     pub overhead_cycles: u64,
     /// `configMAX_PRIORITIES`.
@@ -42,34 +43,36 @@ pub struct RtosPlan<'a> {
     pub tick_hz: u64,
     /// `configUSE_PREEMPTION`.
     pub is_preemptive: bool,
-    /// Does the file state a time slice longer than a tick, which FreeRTOS's is? Then
-    /// `configUSE_TIME_SLICING` is 0.
+    /// Whether the file states a time slice longer than a tick, which is the slice of FreeRTOS. If
+    /// so, `configUSE_TIME_SLICING` is 0.
     pub has_long_slice: bool,
-    /// Words of each worker's stack.
+    /// The size of each worker's stack in words.
     pub stack_words: u32,
-    /// `WEIR_CLASSES`, at least.
+    /// The least value of `WEIR_CLASSES`.
     pub core_classes: usize,
-    /// Slots of core's table.
+    /// The number of slots of core's table.
     pub slots: usize,
-    /// The classes, from the least urgent on.
+    /// The classes in ascending urgency.
     pub classes: Vec<PlannedClass<'a>>,
     /// The class of frames without a port, as an index in `classes`.
     pub common: usize,
-    /// The class of frames for ports that nobody has; none: they are dropped.
+    /// The class of frames for ports that no receiver has, as an index in `classes`; `None` if such
+    /// frames are dropped.
     pub orphans: Option<usize>,
-    /// The class of fragments; none: they are dropped.
+    /// The class of fragments, as an index in `classes`; `None` if they are dropped.
     pub fragments: Option<usize>,
-    /// The receivers, by their numbers.
+    /// The receivers of frames, in the order of their numbers.
     pub receivers: Vec<PlannedReceiver<'a>>,
-    /// The receivers that get no frames: tasks with an urgency.
+    /// The receivers that get no frames. These are tasks that only have an urgency.
     pub tasks: Vec<PlannedReceiver<'a>>,
-    /// The ports.
+    /// The ports that are bound to receivers.
     pub bindings: Vec<PortBinding<'a>>,
 }
 
 impl RtosPlan<'_> {
-    /// The lanes of frames without a receiver that have a receiver's class, each with the name of
-    /// its key and those receivers. Such frames have no quota, and can use up the class's buffers.
+    /// The lanes of frames without a receiver that share a class with receivers. Each has the name
+    /// of its key and the names of these receivers. Frames of such a lane have no quota, and can
+    /// use up the class's buffers.
     #[must_use]
     pub fn lanes_without_quota(&self) -> Vec<(&'static str, Vec<&str>)> {
         let lanes = [
@@ -88,62 +91,64 @@ impl RtosPlan<'_> {
     }
 }
 
-/// A class: a worker of one urgency, and its buffers.
+/// A class: one worker of one urgency, and its buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedClass<'a> {
-    /// FreeRTOS's.
+    /// The class's priority in FreeRTOS.
     pub urgency: u8,
-    /// Its buffers: the most of its frames that are in the system at once.
+    /// The number of the class's buffers, which is the most of its frames that are in the system at
+    /// once.
     pub frames: u16,
-    /// Whose frames they are.
+    /// The names of the receivers and lanes whose frames the class takes.
     pub of: Vec<&'a str>,
 }
 
 /// A receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedReceiver<'a> {
-    /// Its name in the system.
+    /// The receiver's name in the system.
     pub name: &'a str,
-    /// Its name in C.
+    /// The receiver's name in C.
     pub identifier: String,
-    /// FreeRTOS's.
+    /// The receiver's priority in FreeRTOS.
     pub urgency: u8,
-    /// Buffers of its class that it may use: the queues of its flows.
+    /// The buffers of its class that the receiver may use, which is the sum of the queues of its
+    /// flows.
     pub frames: u16,
-    /// The most frames that it gets in a tick; none: as many as come.
+    /// The most frames that the receiver gets in a tick; `None` if it has no budget.
     pub budget: Option<u32>,
 }
 
-/// A port that a receiver has.
+/// A port that belongs to a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PortBinding<'a> {
-    /// The flow that the binding is of.
+    /// The flow that states the port.
     pub flow: &'a str,
     /// The flow's name in C.
     pub identifier: String,
-    /// IP's number: 6 is TCP, 17 is UDP.
+    /// The protocol number of IP: 6 is TCP, 17 is UDP.
     pub protocol: u8,
-    /// The port.
+    /// The port number.
     pub port: u16,
     /// The receiver, as an index in [`RtosPlan::receivers`].
     pub receiver: usize,
 }
 
 impl fmt::Display for PortBinding<'_> {
-    /// `TCP 502`.
+    /// Prints the protocol and the port, as in `TCP 502`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let protocol = if self.protocol == TCP { "TCP" } else { "UDP" };
         write!(f, "{protocol} {}", self.port)
     }
 }
 
-/// Something that is wrong, and where.
+/// A contradiction or an omission, with its section.
 pub(crate) type PlacedLack = (Section, Lack);
 
-/// Decides what ports/freertos is told.
+/// Decides the configuration of ports/freertos.
 ///
 /// # Errors
-/// Everything that is missing or contradicts itself.
+/// Returns everything that is missing or contradictory.
 pub(crate) fn plan<'a>(
     system: &'a System,
     sources: &[PlannedSource<'a>],
@@ -165,7 +170,8 @@ pub(crate) fn plan<'a>(
         .ok_or(planner.wrong)
 }
 
-/// The frames that can wait for a receiver, in all its flows. More are refused with its class.
+/// The frames that can wait for a receiver, in all its flows. A sum that is too large for the type
+/// is refused later, with the receiver's class.
 fn frames_of(flows: &[&Flow], receiver: usize) -> u16 {
     let its = flows.iter().filter(|flow| flow.receiver == receiver);
     let queues = its.filter_map(|flow| flow.queue);
@@ -178,12 +184,12 @@ struct RtosPlanner<'a> {
     wrong: Vec<PlacedLack>,
 }
 
-/// The receivers of a system.
+/// The receivers of a system, with and without flows.
 #[derive(Default)]
 struct PlannedReceivers<'a> {
     of_flows: Vec<PlannedReceiver<'a>>,
     others: Vec<PlannedReceiver<'a>>,
-    /// The number of a receiver of flows by its index in the system.
+    /// The number of each receiver of flows, by its index in the system.
     numbers: BTreeMap<usize, usize>,
 }
 
@@ -192,7 +198,7 @@ impl<'a> RtosPlanner<'a> {
         self.wrong.push((place, Lack::new(what, right)));
     }
 
-    /// None only after a refusal.
+    /// Makes the plan. Returns `None` only after a refusal.
     fn plan(&mut self, sources: &[PlannedSource<'a>]) -> Option<RtosPlan<'a>> {
         let freertos = self.freertos;
         let (number, flows) = self.flows()?;
@@ -229,7 +235,7 @@ impl<'a> RtosPlanner<'a> {
         })
     }
 
-    /// The card, which is the source whose flows have ports, and its flows.
+    /// The network card and its flows. The card is the source whose flows have ports.
     fn flows(&mut self) -> Option<(usize, Vec<&'a Flow>)> {
         let system = self.system;
         let mut with_port = system
@@ -258,7 +264,7 @@ impl<'a> RtosPlanner<'a> {
         Some((first.source, all.collect()))
     }
 
-    /// The frames that an interrupt takes: weir_work_begin() counts them in 16 bits.
+    /// The frames that an interrupt takes. weir_work_begin() counts them in 16 bits.
     fn max_work(&mut self, card: usize) -> Option<u64> {
         let source = &self.system.sources[card];
         let work = source.max_work?;
@@ -272,7 +278,7 @@ impl<'a> RtosPlanner<'a> {
         Some(work)
     }
 
-    /// How long the card's frames wait for others.
+    /// The time for which the card's frames wait for further frames, in cycles.
     fn gather(&mut self, card: usize) -> Option<u64> {
         let source = &self.system.sources[card];
         let moderation = source.moderation?;
@@ -286,8 +292,8 @@ impl<'a> RtosPlanner<'a> {
         Some(moderation.absolute)
     }
 
-    /// The receivers, those of flows first, with the number of flows' receivers by their indices in
-    /// the system.
+    /// The receivers, those of flows first. Also returns the number of each receiver of flows by
+    /// its index in the system.
     fn receivers(&mut self, flows: &[&'a Flow]) -> PlannedReceivers<'a> {
         let system = self.system;
         let mut planned = PlannedReceivers::default();
@@ -321,7 +327,7 @@ impl<'a> RtosPlanner<'a> {
         planned
     }
 
-    /// A name in C, which none of `names` has yet.
+    /// A name in C that is not yet in `names`.
     fn identifier(
         &mut self,
         place: &Section,
@@ -379,7 +385,7 @@ impl<'a> RtosPlanner<'a> {
         bindings
     }
 
-    /// What demux knows a flow by.
+    /// The protocol and the port by which demux identifies the flow.
     fn port(&mut self, flow: &Flow) -> Option<(u8, u16)> {
         let selector = &flow.selector;
         let more = [
@@ -410,7 +416,7 @@ impl<'a> RtosPlanner<'a> {
         known
     }
 
-    /// The classes, from the least urgent on: one for each urgency of a receiver or a lane.
+    /// The classes in ascending urgency: one for each urgency of a receiver or a lane.
     fn classes(&mut self, flows: &[&'a Flow]) -> Vec<PlannedClass<'a>> {
         let system = self.system;
         let freertos = self.freertos;
@@ -479,8 +485,8 @@ impl<'a> RtosPlanner<'a> {
             })
     }
 
-    /// The slots of a table in which these ports find room: twice as many as there are ports hold
-    /// nearly all sets of them.
+    /// The slots of a table that has room for these ports. Twice as many slots as ports are enough
+    /// for nearly all sets of ports.
     fn slots(&mut self, bindings: &[PortBinding<'_>]) -> usize {
         let least = (2 * bindings.len()).next_power_of_two().max(CLASSES[0]);
         let mut sizes = std::iter::successors(Some(least), |slots| Some(2 * slots))
@@ -501,9 +507,9 @@ impl<'a> RtosPlanner<'a> {
     }
 }
 
-/// Whether core's table of so many slots has room for these ports.
+/// Whether core's table with this number of slots has room for these ports.
 fn holds(slots: usize, bindings: &[PortBinding<'_>]) -> bool {
-    // Without ports, of which something else is refused, there would be no table.
+    // Without ports there would be no table. Such a system is refused for another reason.
     let Ok(mut table) = Demux::new(slots, bindings.len().max(1), None, None) else {
         return false;
     };

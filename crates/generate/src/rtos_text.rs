@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receivers of frames in C: what the header says of them, and the file with their tables.
+//! Writes the receivers of frames in C: their part of the header, and the file with their tables.
 use std::fmt::{self, Write};
 
 use weir_report::plural;
@@ -10,10 +10,10 @@ use crate::identifier::MAX_WORK;
 use crate::plan::ChipPlan;
 use crate::rtos::{PlannedClass, RtosPlan};
 
-/// The macro that starts all sources, once their frames' receivers have been started.
+/// The macro that starts all sources. The receivers of their frames have to be started first.
 pub(crate) const SOURCES_START: &str = "weir_sources_start()";
 
-/// In the comment on top: what a firmware does beside handlers.
+/// Writes the part of the comment at the top that says what firmware needs in addition to handlers.
 pub(crate) fn usage(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     writeln!(
         out,
@@ -38,7 +38,7 @@ pub(crate) fn usage(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// What stands behind the sources.
+/// Writes the part of the header after the sources.
 pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     checks(out, plan)?;
     if let Some(work) = plan.max_work {
@@ -124,7 +124,7 @@ pub(crate) fn declarations(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result
     )
 }
 
-/// Checks of the build: it is the one that the system file is about.
+/// Writes checks that the build has the settings of the system file.
 fn checks(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     let mut check = |condition: String, message: String| {
         writeln!(out, "_Static_assert({condition}, {});", c_string(&message))
@@ -172,8 +172,8 @@ fn checks(out: &mut String, plan: &RtosPlan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// The C file with the receivers' tables, whose header is called `header`; none: the plan is for no
-/// operating system. `file` is the name of the system file, for the reader.
+/// Writes the C file with the receivers' tables. `header` is the name of its header, and `file` is
+/// the name of the system file, for the reader. `None` if the plan is for no operating system.
 #[must_use]
 pub fn receivers(plan: &ChipPlan<'_>, header: &str, file: &str) -> Option<String> {
     let freertos = plan.freertos.as_ref()?;
@@ -232,7 +232,7 @@ fn write_receivers(
     start(out, plan, system.clock_hz)
 }
 
-/// The buffers and the classes.
+/// Writes the buffers and the classes.
 fn frames(out: &mut String, classes: &[PlannedClass<'_>]) -> fmt::Result {
     for class in classes {
         writeln!(

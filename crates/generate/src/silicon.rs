@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plan of the limits in hardware of a system, for rtl/limit and its driver.
+//! The plan of a system's limits in hardware, for rtl/limit and its driver.
 mod header;
 mod module;
 
@@ -12,7 +12,7 @@ use crate::refusal::{Refusal, RefusalReason};
 pub use header::silicon_header;
 pub use module::silicon_module;
 
-/// What the limiter in silicon is told about a system. All of it can be built.
+/// The parameters of the limiter in silicon for a system. Every plan can be built.
 #[derive(Debug, Clone, Serialize)]
 pub struct SiliconPlan<'a> {
     /// The system's name.
@@ -21,50 +21,51 @@ pub struct SiliconPlan<'a> {
     pub sha256: &'a str,
     /// The name of the module and of the files: `NAME_limits`.
     pub module: String,
-    /// Cycles per second.
+    /// The clock in cycles per second.
     pub clock_hz: u64,
-    /// Clocks of a tick.
+    /// The clocks of a tick.
     pub tick_clocks: u64,
-    /// Clocks from a request to its delivery, at most, while the limiter is open.
+    /// The most clocks from a request to its delivery, while the limiter is open.
     pub delay_clocks: u64,
-    /// Bits of a phase.
+    /// The width of a phase in bits.
     pub phase_bits: u32,
-    /// Bits of a rate.
+    /// The width of a rate in bits.
     pub rate_bits: u32,
-    /// The fewest phase bits and rate bits with which no limit leaves its source's band or, without
-    /// a band, falls by more than a hundredth.
+    /// The fewest phase bits and rate bits that are sufficient. With them no limit leaves its
+    /// source's band or, if it has no band, falls by more than a hundredth.
     pub fewest_bits: (u32, u32),
     /// The sources in the order of the lines: `irq_i[n]` belongs to index n.
     pub sources: Vec<SiliconSource<'a>>,
-    /// The block.
+    /// The parameters of the block.
     #[serde(skip)]
     pub silicon: Silicon,
 }
 
-/// One source.
+/// A source with a limit in hardware.
 #[derive(Debug, Clone, Serialize)]
 pub struct SiliconSource<'a> {
-    /// Its name in the system.
+    /// The source's name in the system.
     pub name: &'a str,
-    /// Its name in C.
+    /// The source's name in C.
     pub identifier: String,
     /// `strict`, `bucket` or `bursty`.
     pub policy: &'static str,
-    /// Deliveries that come back together, or tokens.
+    /// The deliveries that come back together, or the bucket's tokens.
     pub burst: u32,
-    /// Does the source ask by its level?
+    /// Whether the source requests by the level of its line.
     pub is_level: bool,
     /// The interval that the file asks for, in clocks.
     pub asked_clocks: u64,
-    /// The interval that it gets, in clocks.
+    /// The interval that results, in clocks.
     pub interval_clocks: u64,
     /// The value of the rate register.
     pub rate: u32,
-    /// The rate that it lets through in the long run, in Hz.
+    /// The rate that the limit lets through in the long run, in Hz.
     pub limit_hz: f64,
-    /// The most units of work of one interrupt; none: nothing is proven.
+    /// The most units of work of one interrupt; `None` if the file does not state it, so that
+    /// nothing is proven.
     pub max_work: Option<u64>,
-    /// The source of the system.
+    /// The system's data of this source.
     #[serde(skip)]
     pub source: &'a Source,
 }
@@ -73,7 +74,7 @@ impl<'a> SiliconPlan<'a> {
     /// Plans the limits in hardware of `system`.
     ///
     /// # Errors
-    /// No limit is in hardware, or names are none in C, or not different there.
+    /// Fails if no limit is in hardware, or if names are not valid or not distinct in C.
     pub fn new(system: &'a System) -> Result<Self, Refusal> {
         let refused = |reasons| Refusal::new(&system.name, "silicon", reasons);
         let of_system = Section::System(system.name.clone());
@@ -132,7 +133,7 @@ impl<'a> SiliconPlan<'a> {
     }
 }
 
-/// The name in C; empty, and reported, if it has none.
+/// The name in C. If the name has no valid form in C, reports that and returns an empty text.
 fn identifier(of: Section, name: &str, reasons: &mut Vec<RefusalReason>) -> String {
     c_identifier(name).unwrap_or_else(|error| {
         let what = format!("it cannot be called so in C: {error}");
@@ -141,7 +142,7 @@ fn identifier(of: Section, name: &str, reasons: &mut Vec<RefusalReason>) -> Stri
     })
 }
 
-/// A source whose limit is in silicon; its name in C is left out.
+/// A source whose limit is in silicon, without its name in C; `None` for any other source.
 fn in_hardware(source: &Source, clock_hz: u64) -> Option<SiliconSource<'_>> {
     let limit = &source.limit;
     let silicon = limit.silicon.filter(|_| limit.place == Place::Hardware)?;
@@ -199,16 +200,16 @@ fn fewest_bits(silicon: &Silicon, sources: &[SiliconSource], clock_hz: u64) -> (
         })
 }
 
-/// The least number of bits that a system file may state.
+/// The least width of a phase in bits that a system file may state.
 const LEAST_PHASE_BITS: u32 = 8;
 
 impl SiliconSource<'_> {
-    /// Does the block need its bit for bursty limits? A burst of one is strict.
+    /// Whether the source needs the block's bit for bursty limits. A burst of one is strict.
     fn is_bursty(&self) -> bool {
         self.source.limit.policy == Policy::Bursty && self.burst > 1
     }
 
-    /// The promise of its limit, with its number in core/CONTRACTS.md.
+    /// The promise of the source's limit, with its number in core/CONTRACTS.md.
     fn promise(&self) -> String {
         let (burst, clocks) = (self.burst, self.interval_clocks);
         match self.source.limit.policy {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All the code that a file asks for.
+//! Checks all the code that a file asks for.
 use weir_boards::Board;
 use weir_model::System;
 
@@ -8,13 +8,13 @@ use crate::plan::ChipPlan;
 use crate::refusal::Refusal;
 use crate::silicon::SiliconPlan;
 
-/// Checks that all the code can be generated that the file asks for, so that no other command
-/// answers for limits that nobody can build: the code for the chip of its board, with the receivers
-/// of `[freertos]`, and the block for its limits in hardware. A file without a board and without a
-/// limit in hardware asks for none.
+/// Checks that all code that the file asks for can be generated. Other commands then do not promise
+/// limits that nobody can build. The code is that for the chip of the file's board, with the
+/// receivers of `[freertos]`, and the block for its limits in hardware. A file without a board and
+/// without a limit in hardware asks for no code.
 ///
 /// # Errors
-/// What `weir generate` refuses.
+/// Returns what `weir generate` refuses.
 pub fn check(system: &System) -> Result<(), Refusal> {
     let board = system.cpu.board.as_deref().and_then(Board::named);
     if let Some(board) = board.filter(|board| has_port(board)) {

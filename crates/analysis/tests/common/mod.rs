@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small systems for tests, in cycles throughout: the parts that a test does not care about are
-//! nothing.
+//! Small systems for tests. All times are in cycles, and the parts that a test does not need are
+//! zero or empty.
 
 use weir_model::{
     Cost, Cpu, EventCosts, Interval, Level, Limit, Linux, Nesting, Origin, Rate, Rates, Receiver,
@@ -10,7 +10,7 @@ use weir_model::{
 /// Cycles per second: a rate of `CLOCK / n` is a period of `n` cycles.
 pub const CLOCK: u64 = 16_000_000;
 
-/// A stated cost.
+/// A cost that the file states.
 pub fn cost(cycles: u64) -> Cost {
     Cost {
         cycles,
@@ -18,7 +18,7 @@ pub fn cost(cycles: u64) -> Cost {
     }
 }
 
-/// A processor that loses no cycle between two interrupts.
+/// A processor on which no instruction runs between two interrupts.
 pub fn cpu(nesting: Nesting, tasks: TaskModel) -> Cpu {
     Cpu {
         board: None,
@@ -35,7 +35,7 @@ pub fn cpu(nesting: Nesting, tasks: TaskModel) -> Cpu {
     }
 }
 
-/// A system of nothing.
+/// A system without sources, timers, receivers and flows.
 pub fn system(cpu: Cpu) -> System {
     System {
         name: "test".into(),
@@ -51,7 +51,7 @@ pub fn system(cpu: Cpu) -> System {
     }
 }
 
-/// An interrupt's place; the lowest order is served first.
+/// The rank of an interrupt; the lowest order is served first.
 pub fn level(group: u32, order: u32) -> Level {
     Level {
         vector: format!("IRQ{group}.{order}"),
@@ -60,7 +60,8 @@ pub fn level(group: u32, order: u32) -> Level {
     }
 }
 
-/// The rate of one event per `cycles`, so that they come out again when the period is rounded down.
+/// The rate of one event per `cycles`. The same number of cycles results when the period is rounded
+/// down.
 pub fn every(cycles: u64) -> Rate {
     let rate = |hertz| Rate::from_hertz(hertz).expect("a positive rate");
     let exact = CLOCK as f64 / cycles as f64;
@@ -71,7 +72,7 @@ pub fn every(cycles: u64) -> Rate {
         .expect("one of two neighbours is rounded to the period")
 }
 
-/// No limit at all.
+/// A limit with the policy off.
 pub fn no_limit() -> Limit {
     Limit {
         interval: Interval::of_cycles(1),
@@ -79,8 +80,8 @@ pub fn no_limit() -> Limit {
     }
 }
 
-/// A source whose handler takes `handler` cycles and that asks at most every `interarrival` cycles,
-/// if that is stated.
+/// A source whose handler takes `handler` cycles. It requests at most every `interarrival` cycles;
+/// `None` means without a bound.
 pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limit) -> Source {
     Source {
         name: level.vector.clone(),
@@ -102,7 +103,7 @@ pub fn source(level: Level, handler: u64, interarrival: Option<u64>, limit: Limi
     }
 }
 
-/// A sporadic task.
+/// A sporadic task that has no deadline.
 pub fn task(urgency: u8, wcet: u64, period: u64, jitter: u64) -> Receiver {
     Receiver {
         name: format!("task{urgency}"),

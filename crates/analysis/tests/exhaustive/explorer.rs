@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A scheduler of its own, and everything that can happen on it: all releases that a system allows
-//! in each cycle, all orders of equals, all sections without interrupts, until no state is new.
-//! Written from what processors do, not from the analysis.
+//! An independent scheduler that explores everything that can happen: all releases that a system
+//! allows in each cycle, all orders of units of equal rank, and all sections with interrupts
+//! disabled, until no state is new. It follows from the behaviour of processors and not from the
+//! analysis.
 
 use std::collections::HashSet;
 
-/// What a unit is to the processor.
+/// The kind of a unit on the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Interrupt { group: u8, order: u8 },
     Task { urgency: u8 },
 }
 
-/// A unit of a small system; times in cycles.
+/// A unit of a small system. Its times are in cycles.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit {
     pub kind: Kind,
     pub cost: u8,
     pub period: u8,
     pub jitter: u8,
-    /// The longest time for which a task keeps interrupts off, and other tasks out.
+    /// The longest time for which a task disables interrupts and keeps other tasks waiting.
     pub section: u8,
 }
 
@@ -27,26 +28,28 @@ pub struct Unit {
 #[derive(Debug, Clone)]
 pub struct Small {
     pub units: Vec<Unit>,
-    /// Do interrupts of a higher group preempt those of a lower one?
+    /// Whether interrupts of a higher group preempt those of a lower one.
     pub nested: bool,
-    /// Do tasks preempt each other?
+    /// Whether tasks preempt each other.
     pub preemptive: bool,
-    /// Any code that is not an interrupt, an idle loop too, may keep interrupts off for so long.
+    /// The longest time for which any code outside interrupts, including an idle loop, may disable
+    /// interrupts.
     pub section: u8,
 }
 
-/// More units, and more jobs of one, than these are not looked at.
+/// The most units of a system, and the most pending jobs of one unit, that are explored.
 pub const MOST_UNITS: usize = 4;
 pub const MOST_JOBS: usize = 5;
 
-/// One unit in one state.
+/// The jobs of one unit in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct Jobs {
-    /// Cycles until its next release would be on its nominal time: it may come `jitter` before.
+    /// The cycles until the nominal time of the next release, which may come up to `jitter` cycles
+    /// earlier.
     nominal: u8,
-    /// Cycles that the oldest job still needs.
+    /// The cycles that the oldest job still needs.
     left: u8,
-    /// How long each has waited, the oldest first.
+    /// The cycles for which each job has waited, the oldest job first.
     ages: [u8; MOST_JOBS],
     count: u8,
 }
@@ -54,24 +57,25 @@ struct Jobs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 struct State {
     jobs: [Jobs; MOST_UNITS],
-    /// Cycles for which interrupts are still off, and who keeps them off (none: the idle loop).
+    /// The cycles for which interrupts are still disabled, and the unit that disabled them. The
+    /// unit is `None` for the idle loop.
     section: u8,
     holder: Option<u8>,
 }
 
-/// What came out.
+/// The result of an exploration.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The longest response of each unit, and how many states there are.
+    /// The longest response of each unit, and the number of states.
     All(Vec<u8>, usize),
-    /// A job of this unit waited longer than its bound.
+    /// A job of this unit waited for longer than its bound.
     Beyond(usize),
-    /// More states than were to be looked at.
+    /// There are more states than the limit.
     TooMany,
 }
 
 impl Jobs {
-    /// One more comes.
+    /// Adds a job.
     fn add(&mut self, unit: &Unit) {
         let free = self.ages.get_mut(usize::from(self.count));
         *free.expect("as many jobs as wait at once") = 0;
@@ -94,7 +98,7 @@ impl Unit {
 }
 
 impl Small {
-    /// The interrupts that may run now: one, or none.
+    /// The interrupt that has to run now; `None` if there is none.
     fn interrupt(&self, state: &State) -> Option<usize> {
         let ready = || {
             self.units
@@ -107,7 +111,7 @@ impl Small {
             Kind::Interrupt { group, order } => (if self.nested { group } else { 0 }, order),
             Kind::Task { .. } => unreachable!("only interrupts are ready here"),
         };
-        // The group that runs: that of the latest to have begun, which is the highest.
+        // The running group is that of the last interrupt to have begun, which is the highest.
         let running = ready()
             .filter(|(_, (unit, jobs))| unit.has_begun(jobs))
             .max_by_key(|(_, (unit, _))| place(unit).0);
@@ -123,7 +127,8 @@ impl Small {
         }
     }
 
-    /// The tasks that may run now if no interrupt does: the most urgent, and of equals any.
+    /// The tasks that may run now if no interrupt does. They are the most urgent ones, of which any
+    /// may run.
     fn tasks(&self, state: &State) -> Vec<usize> {
         let urgency = |index: usize| match self.units[index].kind {
             Kind::Task { urgency } if state.jobs[index].count > 0 => Some(urgency),
@@ -138,7 +143,8 @@ impl Small {
         tasks().filter(|&index| urgency(index) == most).collect()
     }
 
-    /// Who may run in this cycle, each with how long it keeps interrupts off from here.
+    /// The units that may run in this cycle, each with the cycles for which it disables interrupts
+    /// from now on.
     fn choices(&self, state: &State) -> Vec<(Option<usize>, u8)> {
         if state.section > 0 {
             return vec![(state.holder.map(usize::from), state.section)];
@@ -160,8 +166,8 @@ impl Small {
             .collect()
     }
 
-    /// Everything that can happen from the state in which nothing has ever come. `bounds`: the most
-    /// cycles that a job of each unit may wait.
+    /// Explores everything that can happen from the state in which nothing has been released.
+    /// `bounds` are the most cycles that a job of each unit may wait.
     pub fn explore(&self, bounds: &[u64], most_states: usize) -> Found {
         let mut seen = HashSet::from([State::default()]);
         let mut open = vec![State::default()];
@@ -197,7 +203,8 @@ impl Small {
         Found::All(worst, seen.len())
     }
 
-    /// What can be released in a cycle: of each unit nothing, or as many jobs as may come at once.
+    /// All releases that are possible in one cycle. Each unit releases no job, or as many as may
+    /// come at once.
     fn releases(&self, state: &State) -> Vec<State> {
         let mut all = vec![*state];
         for (index, unit) in self.units.iter().enumerate() {
@@ -218,7 +225,7 @@ impl Small {
         all
     }
 
-    /// One cycle goes by; who ended in it, and its response time.
+    /// Lets one cycle pass. Returns the unit whose job ended in it, and the job's response time.
     fn cycle(
         &self,
         mut state: State,

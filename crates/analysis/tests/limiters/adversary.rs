@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who raises requests and releases tasks, as inconveniently as the system allows.
+//! An adversary that raises requests and releases tasks at the worst times that the system allows.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -7,24 +7,25 @@ use weir_model::System;
 
 use super::processor::Processor;
 
-/// What a source does during an episode.
+/// The behaviour of a source during an episode.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     Silent,
-    /// As fast as it can, in these cycles.
+    /// The source requests as fast as it can, in these cycles.
     Flood {
         from: u64,
         until: u64,
     },
-    /// In each cycle once in so many.
+    /// The source requests in each cycle with a probability of one in this number.
     Random(u32),
-    /// Two in a row as fast as it can, then so many cycles nothing.
+    /// The source requests twice as fast as it can, and then pauses for this number of cycles.
     Pairs {
         next: u64,
         pause: u64,
         second: bool,
     },
-    /// As fast as it can from so many cycles before each expiry of its timer, so often.
+    /// The source requests as fast as it can for this number of times. It begins `lead` cycles
+    /// before each expiry of its timer.
     AroundExpiry {
         lead: u64,
         burst: u32,
@@ -32,22 +33,24 @@ enum Plan {
     },
 }
 
-/// Raises requests, keeping to the worst rates that the system states.
+/// The adversary. It keeps to the worst rates that the system states.
 pub struct Adversary<'a> {
     system: &'a System,
     rng: ChaCha8Rng,
-    /// Cycles between two requests, at least.
+    /// The least cycles between two requests of each source.
     interarrival: Vec<u64>,
     last: Vec<Option<u64>>,
     plans: Vec<Plan>,
-    /// When each task may be released again, and when it will be.
+    /// For each task, the cycle from which it may be released again, and the cycle in which it will
+    /// be.
     tasks: Vec<(u64, u64)>,
     section: u64,
     episode: u64,
 }
 
 impl<'a> Adversary<'a> {
-    /// `interarrival`: of each source, what its worst rate comes to; 1 if it has none.
+    /// Makes an adversary. `interarrival` is the least time between two requests of each source,
+    /// from its worst rate; 1 if it has none.
     pub fn new(system: &'a System, interarrival: Vec<u64>, rng: ChaCha8Rng) -> Self {
         Self {
             rng,
@@ -61,8 +64,8 @@ impl<'a> Adversary<'a> {
         }
     }
 
-    /// Runs `episodes` of `length` cycles: in each everything happens around one instant, which is
-    /// often an expiry.
+    /// Runs `episodes` of `length` cycles. In each episode everything happens around one instant,
+    /// which is often an expiry.
     pub fn run(&mut self, processor: &mut Processor, episodes: u64, length: u64) {
         while !processor.is_started() {
             processor.cycle();
@@ -74,7 +77,7 @@ impl<'a> Adversary<'a> {
                 processor.cycle();
             }
         }
-        // What still waits is served.
+        // The requests that still wait are served.
         self.plans.fill(Plan::Silent);
         for _ in 0..20 * length {
             if processor.is_quiet() {
@@ -88,7 +91,7 @@ impl<'a> Adversary<'a> {
         let rng = &mut self.rng;
         let begin = processor.now;
         let quiet = [0, 1, length / 3, length / 2][rng.random_range(0..4)];
-        // Around the expiry of one of the timers, as long as that is still in the episode.
+        // The instant is the expiry of one of the timers, if that is in the episode.
         let expiry = rng.random_range(0..self.plans.len().max(1));
         let anchor = match processor.until_expiry(expiry.min(self.plans.len().saturating_sub(1))) {
             Some(until) if rng.random_bool(0.7) && until < length / 2 => begin + until,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What was seen on the processor, held against what the analysis says.
+//! Compares what was observed on the processor with the analysis.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use weir_model::{Expiry, Place, Policy, System};
 
 use super::processor::{Processor, Run};
 
-/// What a bound says and what came.
+/// A bound, and the largest value that was observed.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
     pub part: Part,
@@ -20,13 +20,13 @@ pub struct Seen {
     pub bound: u64,
 }
 
-/// Interrupts that are bounded together.
+/// Interrupts that have a common bound.
 struct Group {
     parts: Vec<Part>,
     demands: Vec<Demand>,
 }
 
-/// The tasks of all sources in a kind of window.
+/// The tasks of all sources in windows of this kind.
 fn all_tasks(system: &System, analysis: &Analysis, window: fn(u64) -> Window) -> Vec<Tasks> {
     let sources = system.sources.iter().enumerate();
     sources
@@ -37,8 +37,8 @@ fn all_tasks(system: &System, analysis: &Analysis, window: fn(u64) -> Window) ->
         .collect()
 }
 
-/// What less urgent work assumes: of each source both interrupts together, of sources on one timer
-/// all.
+/// The groups of interrupts that less urgent work sees: both interrupts of a source together, and
+/// all interrupts of the sources on one timer.
 fn groups(system: &System, analysis: &Analysis, tasks: &[Tasks]) -> Vec<Group> {
     let shares =
         |index: usize, timer| system.sources[index].limit.expiry == Some(Expiry::Shared(timer));
@@ -62,17 +62,17 @@ fn groups(system: &System, analysis: &Analysis, tasks: &[Tasks]) -> Vec<Group> {
     own.chain(shared).collect()
 }
 
-/// What began when and how long it took.
+/// The first runs in the form (interrupt, start, length), for messages.
 fn story(runs: &[Run]) -> Vec<(Part, u64, u64)> {
     let runs = runs.iter().take(12);
     runs.map(|run| (run.part, run.start, run.end - run.start))
         .collect()
 }
 
-/// Each window that begins with a release while the interrupts had nothing to do: what starts in it
-/// is what less urgent work can be delayed by in it.
+/// Checks each window that begins with a release while no interrupt was running or waiting. The
+/// runs that start in it can all delay less urgent work in it.
 fn judge_demand(runs: &[Run], of: &str, demands: &[Demand]) -> Result<(), String> {
-    // The earliest release of what starts after each run.
+    // This is the earliest release among the runs that start after each run.
     let mut later = vec![u64::MAX; runs.len() + 1];
     for (index, run) in runs.iter().enumerate().rev() {
         later[index] = run.released.min(later[index + 1]);
@@ -106,7 +106,7 @@ fn judge_demand(runs: &[Run], of: &str, demands: &[Demand]) -> Result<(), String
     Ok(())
 }
 
-/// The handlers of a limited source, from interrupt to interrupt.
+/// Checks the times between the handlers of a limited source.
 fn judge_served(
     system: &System,
     source: usize,
@@ -122,7 +122,7 @@ fn judge_served(
     let is_free =
         request_interarrival(&system.sources[source], system.cpu.clock_hz).is_some_and(by_rate);
     if is_free || limit.policy == Policy::Poll || limit.place == Place::Hardware {
-        // Bounded by when its requests come, not by when they are served.
+        // Here the times of the requests are bounded, and not the times at which they are served.
         return Ok(());
     }
     for (index, first) in starts.iter().enumerate() {
@@ -139,7 +139,7 @@ fn judge_served(
     Ok(())
 }
 
-/// The bounds with what was seen of them; an error that says which one was broken.
+/// The bounds with the observed values, or an error that says which bound was broken.
 pub fn judge(
     system: &System,
     analysis: &Analysis,
@@ -168,7 +168,7 @@ pub fn judge(
     let mut seen = Vec::new();
     for row in &analysis.rows {
         let part = row.unit.part;
-        // Of a line's interrupt the response of those that serve is asked for.
+        // For a line's interrupt, only the responses of runs that serve are compared.
         let runs = processor
             .runs
             .iter()
@@ -205,7 +205,7 @@ pub fn judge(
     Ok(seen)
 }
 
-/// Bound divided by observed.
+/// The ratios of bound to observed value.
 #[derive(Debug, Default)]
 pub struct Ratios {
     all: Vec<f64>,
@@ -237,7 +237,8 @@ impl Ratios {
         exact as f64 / self.all.len() as f64
     }
 
-    /// A line of a table, and how many lie below 1.05, 1.15, 1.5, 2 and above.
+    /// A line of a table. It has the number of ratios below 1.05, 1.15, 1.5 and 2, and of those
+    /// above.
     pub fn line(&mut self, name: &str) -> String {
         let mut line = format!(
             "{name:<28} {:>7} bounds, {:>3.0} % reached, median {:.3}, most {:.2}; below",

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Limited sources on a processor: the C limiters of core/ in the interrupts of a flat processor,
-//! under adversaries. What is seen never exceeds what the analysis says of the same system: the
-//! cycles in each window (regehr2005 §5.2's tasks), the handlers served, each response, each
-//! lateness of a timer.
+//! Tests limited sources on a simulated processor. The C limiters of core/ run in the interrupts of
+//! a flat processor, under adversaries. No observation may exceed the analysis of the same system:
+//! the cycles in each window (the tasks of regehr2005 §5.2), the number of handlers served, each
+//! response time, and the lateness of each timer.
 //!
-//! The share of the bounds that is reached, and how far the others are away, is printed with
-//! `WEIR_LONG=1 cargo test -p weir-analysis limiters:: -- --nocapture`.
+//! `WEIR_LONG=1 cargo test -p weir-analysis limiters:: -- --nocapture` prints the share of the
+//! bounds that is reached, and the distance of the others.
 
 mod adversary;
 mod judge;
@@ -30,7 +30,7 @@ use weir_analysis::units::{Part, body};
 use weir_core_sys::Trigger;
 use weir_model::{EventCosts, Expiry, Interval, Limit, Nesting, Policy, System, TaskModel, Timing};
 
-/// Runs a case and returns what was seen, or which bound of `promised` was broken.
+/// Runs a case. Returns what was observed, or the bound of `promised` that was broken.
 fn run(case: &Case, promised: &System, seed: u64, episodes: u64) -> Result<Vec<Seen>, String> {
     let mut processor = Processor::new(&case.system, case.habits.clone());
     let rng = ChaCha8Rng::seed_from_u64(seed);
@@ -58,7 +58,8 @@ fn kind(part: Part) -> &'static str {
     }
 }
 
-/// Runs `count` random systems of a shape and size; their ratios by what they are bounds of.
+/// Runs `count` random systems of a shape and size. Returns the ratios, by the kind of their
+/// bounds.
 fn run_all(
     name: &str,
     shape: Shape,
@@ -148,13 +149,14 @@ fn limiters_of_a_real_size_keep_their_bounds() {
         }
     }
     println!("{}", tasks.line("all, as on a board: tasks"));
-    // What tasks are told is what they see: costs of the adversary's luck and of σ, which is short
-    // against an interval.
+    // The bounds for tasks are nearly reached. The rest is due to the adversary's luck and to σ,
+    // which is short against an interval.
     assert!(tasks.median() < 1.05, "{}", tasks.median());
 }
 
-/// Found among 80,000 others: a task below an interrupt that has to wait for an instruction of less
-/// urgent code, and an interrupt that comes anew each time it ends.
+/// Rare systems that a search among 80,000 others found: a task below an interrupt that has to wait
+/// for an instruction of less urgent code, and an interrupt that is requested again each time it
+/// ends.
 #[test]
 fn rare_systems_keep_their_bounds() {
     for (shape, sizes, system, adversary) in [
@@ -166,7 +168,7 @@ fn rare_systems_keep_their_bounds() {
     }
 }
 
-/// The judge can find fault: with each limiter, some system that lets more through than was
+/// Checks that the judge can find errors. For each limiter, some system that lets more through than
 /// promised breaks a bound.
 #[test]
 fn a_limit_looser_than_promised_is_caught() {
@@ -182,7 +184,7 @@ fn a_limit_looser_than_promised_is_caught() {
     }
 }
 
-/// So is a handler that takes a cycle longer than was stated.
+/// Checks that the judge also finds a handler that takes one cycle longer than stated.
 #[test]
 fn a_handler_longer_than_promised_is_caught() {
     let caught = (0..100).any(|seed| {
@@ -207,9 +209,9 @@ fn limiters_in_each_others_way_keep_their_bounds() {
     assert!(ratios.contains_key("requests") && ratios.contains_key("expiries"));
 }
 
-/// A lazy limiter does not mask its source, so a request can come while the one before it is being
-/// served, wait for longer than an interval behind a double burst, and then be in time: it has
-/// waited for the rest of that run, too.
+/// A lazy limiter does not mask its source. A request can therefore come while the one before it is
+/// being served, wait for longer than an interval behind a double burst, and then be in time. It
+/// has then also waited for the rest of that run.
 #[test]
 fn a_request_waits_for_the_run_before_it() {
     let limit = |policy, timing, interval, burst, timer, costs| Limit {
@@ -257,14 +259,14 @@ fn a_request_waits_for_the_run_before_it() {
         .iter()
         .filter(|run| run.part == Part::Request(1));
     let response = runs.nth(1).map(|run| run.end - run.released);
-    // Nine cycles of the first run, five handlers of the burst and one in its timer's interrupt,
-    // its own.
+    // The request waits for nine cycles of the first run, five handlers of the burst and one in its
+    // timer's interrupt. Its own handler follows.
     assert_eq!(response, Some(9 + 6 * 9 + 10), "{:?}", processor.runs);
     judge(&system, &analysis, &processor).expect("the bound holds");
 }
 
-/// Latencies are raised until they hold (analysis.rs), so they are the least only if a source that
-/// is served later never brings less, in any window.
+/// Latencies are raised until they hold (analysis.rs). They are only the least ones if a source
+/// that is served later never brings less in any window.
 #[test]
 fn a_source_that_is_served_later_brings_no_less() {
     let mut counted_on = 0;
@@ -274,7 +276,8 @@ fn a_source_that_is_served_later_brings_no_less() {
             let case = random::case(&mut ChaCha8Rng::seed_from_u64(seed), shape, &SMALL);
             let source = &case.system.sources[0];
             let interval = source.limit.interval.cycles();
-            // One cycle later, the source is no longer counted on to stay below its limit.
+            // With one more cycle the analysis no longer relies on the source staying below its
+            // limit.
             let borne = longest_borne(source, CLOCK);
             counted_on += usize::from(borne.is_some());
             let borne = borne.unwrap_or(interval / 2);
@@ -299,7 +302,8 @@ fn a_source_that_is_served_later_brings_no_less() {
 }
 
 /// The cycles that the first source brings in each window of up to three intervals, as other units
-/// see it: those in whose busy windows its timer runs, and those in whose it does not.
+/// see them. One view is that of units in whose busy windows its timer runs, and the other is that
+/// of the remaining units.
 fn views(system: &System, latency: u64) -> BTreeMap<&'static str, Vec<u64>> {
     let source = &system.sources[0];
     let of = |window| tasks(source, body(system, 0), system.cpu.clock_hz, window);

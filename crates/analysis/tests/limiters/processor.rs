@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A flat processor (AVR): interrupts do not nest, the lowest order is served first, and one
-//! instruction of the main program runs between two of them. Time goes cycle by cycle, so that
-//! there is nothing to get wrong; the limiters are the C ones of core/.
+//! Simulates a flat processor (AVR). Interrupts do not nest, the lowest order is served first, and
+//! one instruction of the main program runs between two interrupts. The simulation advances cycle
+//! by cycle, which keeps it simple. The limiters are the C code of core/.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,32 +10,32 @@ use weir_core_sys::{Action, Limiter, Step, Trigger, W64};
 use weir_model::{Expiry, Place, Policy, System};
 use weir_sim::core_config;
 
-/// What a port, a program and a device may do within what the system states.
+/// The behaviour of a port, a program and a device, as far as the system leaves it open.
 #[derive(Debug, Clone)]
 pub struct Habits {
-    /// Of each source the cycle of its interrupts in which the limiter reads its timer: a line's,
-    /// an expiry's.
+    /// For each source, the cycle of the line's interrupt and the cycle of the expiry in which the
+    /// limiter reads its timer.
     pub reads: Vec<(u64, u64)>,
-    /// Of each source what raises its requests.
+    /// For each source, whether an edge or a level raises its requests.
     pub triggers: Vec<Trigger>,
-    /// Of each source the cycle in which its limiter is started.
+    /// For each source, the cycle in which its limiter is started.
     pub starts: Vec<u64>,
-    /// Every instruction of the main program takes so many cycles.
+    /// The cycles of every instruction of the main program.
     pub instruction: u64,
 }
 
-/// One run of an interrupt.
+/// One run of an interrupt that has ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Run {
-    /// The interrupt.
+    /// The interrupt that ran.
     pub part: Part,
-    /// Since when it asked, let through by its enable bit.
+    /// The cycle in which the request was pending and enabled.
     pub released: u64,
-    /// Its first cycle.
+    /// The first cycle of the run.
     pub start: u64,
-    /// The cycle after its last.
+    /// The cycle after the last cycle of the run.
     pub end: u64,
-    /// It ran a handler.
+    /// Whether the interrupt ran a handler.
     pub served: bool,
 }
 
@@ -51,20 +51,20 @@ struct Running {
     script: VecDeque<Phase>,
 }
 
-/// One source.
+/// The state of one source.
 struct Line {
     limiter: Option<Limiter<W64>>,
     started: bool,
     pending: bool,
     enabled: bool,
-    /// When it got through.
+    /// The cycle in which the pending request was enabled.
     released: Option<u64>,
-    /// The cycle in which its own timer matches.
+    /// The cycle in which the source's own timer matches.
     armed: Option<u64>,
     watched: Option<u64>,
-    /// When its own timer matched.
+    /// The cycle in which the source's own timer matched.
     expired: Option<u64>,
-    /// With a limiter in hardware: the first cycle in which it lets a request through again.
+    /// For a limiter in hardware, the first cycle in which it lets a request through again.
     gate: u64,
     body: u64,
 }
@@ -79,27 +79,27 @@ struct WindowJob {
     left: u64,
 }
 
-/// The processor, and what was seen.
+/// The processor, and what was observed on it.
 pub struct Processor<'a> {
     system: &'a System,
     habits: Habits,
     lines: Vec<Line>,
     timers: Vec<SharedTimer>,
     running: Option<Running>,
-    /// Cycles until the main program can be interrupted again.
+    /// The cycles until the main program can be interrupted again.
     busy: u64,
     in_section: bool,
     section_wanted: bool,
     jobs: Vec<VecDeque<WindowJob>>,
-    /// The task that holds the processor while interrupts are off.
+    /// The task that holds the processor while interrupts are disabled.
     holder: Option<usize>,
-    /// The cycle.
+    /// The current cycle.
     pub now: u64,
-    /// Every interrupt that has ended, by its end.
+    /// All interrupts that have ended, in the order of their ends.
     pub runs: Vec<Run>,
-    /// The source of every handler that ran and the begin of the interrupt that ran it.
+    /// The source of every handler that ran, and the first cycle of the interrupt that ran it.
     pub served: Vec<(usize, u64)>,
-    /// The longest response of each task.
+    /// The longest response time of each task.
     pub responses: HashMap<Part, u64>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Processor<'a> {
         }
     }
 
-    /// Cycles until the timer of a source matches: its own, or the shared one.
+    /// The cycles until the timer of a source matches, whether the timer is its own or shared.
     pub fn until_expiry(&self, source: usize) -> Option<u64> {
         let at = match self.system.sources[source].limit.expiry {
             Some(Expiry::Shared(timer)) => Some(self.timers[timer].next),
@@ -151,17 +151,17 @@ impl<'a> Processor<'a> {
         Some(at?.saturating_sub(self.now))
     }
 
-    /// All limiters are started.
+    /// Whether all limiters are started.
     pub fn is_started(&self) -> bool {
         self.lines.iter().all(|line| line.started)
     }
 
-    /// No interrupt runs or waits.
+    /// Whether no interrupt runs or waits.
     pub fn is_quiet(&self) -> bool {
         self.running.is_none() && (0..self.lines.len()).all(|line| self.is_idle(line))
     }
 
-    /// A task is released in this cycle.
+    /// Releases a task in this cycle.
     pub fn release(&mut self, task: usize) {
         self.jobs[task].push_back(WindowJob {
             released: self.now,
@@ -169,7 +169,7 @@ impl<'a> Processor<'a> {
         });
     }
 
-    /// A source asks in this cycle.
+    /// Raises a request of a source in this cycle.
     pub fn raise(&mut self, source: usize) {
         let line = &mut self.lines[source];
         let open = line.enabled && line.gate <= self.now;
@@ -180,12 +180,12 @@ impl<'a> Processor<'a> {
         self.let_through(source);
     }
 
-    /// The main program is about to turn interrupts off: with its next instruction.
+    /// Makes the main program disable interrupts with its next instruction.
     pub fn want_section(&mut self) {
         self.section_wanted = self.system.cpu.critical_section.cycles > 0;
     }
 
-    /// After what was raised and released in it, the cycle goes by.
+    /// Lets one cycle pass. Requests and releases of this cycle have to be made before.
     pub fn cycle(&mut self) {
         for source in 0..self.lines.len() {
             if !self.lines[source].started && self.habits.starts[source] <= self.now {
@@ -229,7 +229,7 @@ impl<'a> Processor<'a> {
             let response = self.now + 1 - job.released;
             self.jobs[task].pop_front();
             if self.in_section {
-                // A task turns interrupts on again before it ends.
+                // A task enables interrupts again before it ends.
                 self.in_section = false;
                 self.busy = self.busy.min(self.habits.instruction);
             }
@@ -267,7 +267,8 @@ impl<'a> Processor<'a> {
         line.released.is_none() && line.expired.is_none()
     }
 
-    /// What waits on the line gets through if its enable bit and the hardware let it.
+    /// Makes the request that waits on the line pending, if its enable bit and the hardware permit
+    /// it.
     fn let_through(&mut self, source: usize) {
         let line = &mut self.lines[source];
         if line.pending && line.enabled && line.released.is_none() && line.gate <= self.now {
@@ -296,7 +297,7 @@ impl<'a> Processor<'a> {
         }
     }
 
-    /// Up to the point where a cycle has to go by.
+    /// Performs everything that takes no time, until a cycle has to pass.
     fn dispatch(&mut self) {
         loop {
             self.match_timers();
@@ -320,7 +321,8 @@ impl<'a> Processor<'a> {
                         self.runs.push(run);
                         self.running = None;
                         if self.habits.instruction > 0 {
-                            // Whatever waits, one instruction runs after the return.
+                            // One instruction always runs after the return, even if an interrupt
+                            // waits.
                             self.next_instruction();
                         }
                     }
@@ -342,7 +344,7 @@ impl<'a> Processor<'a> {
             self.section_wanted = false;
             self.in_section = true;
             self.holder = self.most_urgent();
-            // The instruction after the one that turns them on again runs before any interrupt.
+            // The instruction after the one that enables interrupts also runs before any interrupt.
             self.busy = self.system.cpu.critical_section.cycles + self.habits.instruction;
         }
     }
@@ -410,7 +412,7 @@ impl<'a> Processor<'a> {
         });
     }
 
-    /// The rest of the part of an interrupt that deals with a source.
+    /// Sets the rest of an interrupt's part that deals with a source.
     fn goes_on(&mut self, source: usize, cycles: u64, served: bool) {
         if let Some(running) = &mut self.running {
             running.script.push_front(Phase::Wait(cycles));
@@ -421,7 +423,7 @@ impl<'a> Processor<'a> {
         }
     }
 
-    /// The line's interrupt asks its limiter.
+    /// The line's interrupt calls its limiter.
     fn ask(&mut self, source: usize) {
         let of = &self.system.sources[source];
         let line = &mut self.lines[source];
@@ -438,7 +440,7 @@ impl<'a> Processor<'a> {
             of.limit.costs.request_refused
         };
         if !serve && self.habits.triggers[source] == Trigger::Level {
-            // The device goes on asking.
+            // The device keeps requesting.
             line.pending = true;
         }
         self.goes_on(source, all - self.habits.reads[source].0, serve);
@@ -447,7 +449,7 @@ impl<'a> Processor<'a> {
         }
     }
 
-    /// The timer's interrupt asks the limiter, or polls the line.
+    /// The timer's interrupt calls the limiter, or polls the line.
     fn expire(&mut self, source: usize) {
         let of = &self.system.sources[source];
         let line = &mut self.lines[source];
@@ -483,7 +485,7 @@ impl<'a> Processor<'a> {
             line.released = None;
         }
         if own && (step.has(Action::Arm) || step.has(Action::Watch) || step.has(Action::Disarm)) {
-            // A channel has one compare register.
+            // A channel has only one compare register.
             line.armed = None;
             line.expired = None;
         }

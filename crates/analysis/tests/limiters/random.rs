@@ -28,7 +28,7 @@ pub const LIMITERS: [(Policy, Timing); 10] = [
     (Policy::Poll, Timing::Eager),
 ];
 
-/// A system, what its parts may do, and the least cycles between two requests of each source.
+/// A system, the behaviour of its parts, and the least cycles between two requests of each source.
 #[derive(Debug)]
 pub struct Case {
     pub system: System,
@@ -36,37 +36,37 @@ pub struct Case {
     pub interarrival: Vec<u64>,
 }
 
-/// What there is in a system beside a task or two.
+/// The sources of a system. One or two tasks are added to them.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
-    /// One source with this limiter, sometimes one without a limit.
+    /// One source with this limiter, and sometimes one without a limit.
     Alone(Policy, Timing),
-    /// Several sources with any limiter each.
+    /// Several sources, each with any limiter.
     Mixed,
     /// Several bursty sources that one timer clears.
     Shared,
 }
 
-/// How large a system's numbers are, in cycles.
+/// The ranges of a system's numbers, in cycles.
 pub struct Sizes {
-    /// An interrupt without its body.
+    /// The cost of an interrupt without the handler's body.
     pub event: RangeInclusive<u64>,
-    /// The body of a handler.
+    /// The cost of a handler's body.
     pub body: RangeInclusive<u64>,
-    /// The interval of a limit, per request that it allows.
+    /// The interval of a limit, per request that the limit allows.
     pub interval: RangeInclusive<u64>,
-    /// A tick of a limit's timer.
+    /// The ticks that a limit's timer can have.
     pub ticks: &'static [u64],
-    /// The main program's longest instruction.
+    /// The longest instruction of the main program.
     pub instruction: RangeInclusive<u64>,
-    /// The longest time for which it keeps interrupts off.
+    /// The longest time for which the main program disables interrupts.
     pub section: RangeInclusive<u64>,
-    /// A task, and how often it may come.
+    /// The cost of a task, and its period.
     pub task: RangeInclusive<u64>,
     pub period: RangeInclusive<u64>,
 }
 
-/// Small enough for a random search to meet the worst.
+/// Numbers that are small enough for a random search to find the worst case.
 pub const SMALL: Sizes = Sizes {
     event: 1..=5,
     body: 1..=8,
@@ -78,7 +78,7 @@ pub const SMALL: Sizes = Sizes {
     period: 200..=800,
 };
 
-/// Bursts and bodies so large that an interval goes by while an interrupt waits.
+/// Bursts and bodies that are so large that an interval passes while an interrupt waits.
 pub const CROWDED: Sizes = Sizes {
     event: 1..=2,
     body: 2..=14,
@@ -90,7 +90,7 @@ pub const CROWDED: Sizes = Sizes {
     period: 2000..=4000,
 };
 
-/// As on the ATmega128 (boards/atmega128/costs.toml).
+/// Numbers like those of the ATmega128 (boards/atmega128/costs.toml).
 pub const BOARD: Sizes = Sizes {
     event: 25..=180,
     body: 50..=400,
@@ -190,7 +190,8 @@ fn share(rng: &mut ChaCha8Rng, system: &mut System, orders: &mut Vec<u32>, sizes
         ticks: period.div_ceil(tick),
         tick,
     };
-    // The port's lean flavour only unmasks in the timer's interrupt; the general one serves there.
+    // The port's lean flavour only unmasks in the timer's interrupt; the general flavour also
+    // serves there.
     let serves = rng.random_bool(0.5);
     for source in &mut system.sources {
         source.limit.expiry = Some(Expiry::Shared(0));
@@ -208,8 +209,8 @@ fn share(rng: &mut ChaCha8Rng, system: &mut System, orders: &mut Vec<u32>, sizes
     });
 }
 
-/// In which cycle of its interrupts the source's limiter reads its timer, and in which a one-shot
-/// set short may already be served.
+/// The cycle of its interrupts in which the source's limiter reads its timer, and the cycle in
+/// which a one-shot that is set short may already be served.
 fn reads(rng: &mut ChaCha8Rng, limit: &mut Limit) -> (u64, u64) {
     let costs = limit.costs;
     let least = |a: u64, b: u64| if a == 0 || b == 0 { a.max(b) } else { a.min(b) };

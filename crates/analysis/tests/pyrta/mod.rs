@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `rta::solve` against pyRTA, which shares nothing with it or with the crate it builds on: another
-//! author's language, the same theorems (PROSA). Random sets in which each task is preemptive,
-//! non-preemptive or has non-preemptive sections somewhere.
+//! Compares `rta::solve` with pyRTA. It shares no code with Weir or with the crate that Weir builds
+//! on, and has another author and language; only the theorems (PROSA) are the same. The test uses
+//! random sets in which each task is preemptive, is non-preemptive or has non-preemptive sections.
 //!
-//! Python's packages live in an environment of their own below target/, installed by the first run;
-//! `scripts/bootstrap.sh host` brings what that needs.
+//! Python's packages live in an environment below target/, which the first run installs.
+//! `scripts/bootstrap.sh host` installs what that needs.
 
 use std::io::Write;
 use std::path::Path;
@@ -28,13 +28,13 @@ enum Preemption {
     Floating,
 }
 
-/// The more urgent come first.
+/// A task. Lists of tasks begin with the most urgent one.
 struct Task {
     cost: u64,
     period: u64,
     jitter: u64,
     preemption: Preemption,
-    /// The longest part that is not preempted.
+    /// The longest part of the task that cannot be preempted.
     segment: u64,
 }
 
@@ -91,7 +91,7 @@ fn ours(tasks: &[Task], of: usize) -> Option<u64> {
     let is_atomic = tasks[of].preemption == Preemption::None;
     let problem = Problem {
         own: &demand(&tasks[of]),
-        // What blocks has begun before.
+        // The blocking part has begun one cycle before.
         blocking: tasks[of + 1..]
             .iter()
             .map(|task| task.segment - 1)
@@ -107,7 +107,7 @@ fn ours(tasks: &[Task], of: usize) -> Option<u64> {
     }
 }
 
-/// Do these ask for all of the processor, to the cycle? Then we give no bound, even where there is
+/// Whether these tasks need exactly the whole processor. Weir then gives no bound, even if there is
 /// one.
 fn is_full(tasks: &[Task]) -> bool {
     let all: u128 = tasks.iter().map(|task| u128::from(task.period)).product();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Other authors' Python packages, each in an environment of its own (requirements.lock).
-//! `scripts/bootstrap.sh host` brings what that needs.
+//! Environments for other authors' Python packages (requirements.lock). `scripts/bootstrap.sh host`
+//! installs what they need.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The interpreter of the environment `name`, which holds what its section of requirements.lock
-/// says and nothing else.
+/// The interpreter of the environment `name`, which contains only the packages of its section of
+/// requirements.lock.
 pub fn interpreter(name: &str) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/python-env.sh");
     let made = Command::new(&script)

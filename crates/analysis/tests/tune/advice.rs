@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tuner advises where no limits do: other priorities, timers and flavours, and hardware.
-//! Each advice is enough where it is followed, and none is given that is not.
+//! Tests the tuner's advice if no limits are feasible: other priorities, timers and flavours, and
+//! limits in hardware. Each advice is sufficient if it is followed, and no insufficient advice is
+//! given.
 use weir_analysis::tune::{Options, Remedy, Session};
 
 fn session(text: &str) -> Session {
     Session::new("test.toml", text, Options::default()).unwrap()
 }
 
-/// Sources on a board with one timer, which limits sources of one priority.
+/// Sources on a board with one timer, which can limit sources of one priority.
 const ONE_TIMER: &str = r#"schema = 1
 name = "sys"
 [cpu]
@@ -50,7 +51,7 @@ fn sources_that_share_a_timer_are_advised_to_have_one_priority() {
     assert!(session.tune(&|_, _| ()).is_some());
 }
 
-/// Two limits on one counter: the slow one needs a prescaler of 64, whose ticks are too coarse for
+/// Two limits on one counter. The slow one needs a prescaler of 64, whose ticks are too coarse for
 /// the other. The file states both timers.
 const ONE_COUNTER: &str = r#"schema = 1
 name = "two"
@@ -150,8 +151,8 @@ fn a_source_that_no_timer_can_limit_is_advised_to_be_limited_in_hardware() {
     assert!(session.tune(&|_, _| ()).is_some());
 }
 
-/// What silicon has no interval for is no advice. Its shape counts although no limit of the file is
-/// in it yet.
+/// A limit in hardware is not advised if silicon has no interval for it. The parameters of the
+/// silicon count even though no limit of the file is in hardware yet.
 #[test]
 fn what_does_not_fit_the_silicon_is_not_advised() {
     let first = NO_TIMER.find("limit = { policy").unwrap();
@@ -163,11 +164,11 @@ fn what_does_not_fit_the_silicon_is_not_advised() {
     );
     for (silicon, remedies) in [
         ("", &[Remedy::InHardware(0)][..]),
-        // From 2,910 to 3,200 cycles would do. 2^16 / 21 are 3,121; 2^14 / 5 are 3,277, and
-        // 2^14 / 6 are 2,731.
+        // Intervals from 2,910 to 3,200 cycles would be suitable. 2^16 / 21 is 3,121; 2^14 / 5 is
+        // 3,277, and 2^14 / 6 is 2,731.
         ("phase_bits = 16", &[Remedy::InHardware(0)]),
         ("phase_bits = 14", &[]),
-        // At most 2^8 cycles, and at least 2^16 / 3.
+        // The interval would be at most 2^8 cycles, or at least 2^16 / 3.
         ("phase_bits = 8", &[]),
         ("phase_bits = 16\nrate_bits = 2", &[]),
     ] {
@@ -186,8 +187,8 @@ fn what_does_not_fit_the_silicon_is_not_advised() {
     }
 }
 
-/// Two sources on a flavour that limits one source, or four lines that share a timer; the second is
-/// none of these lines.
+/// Two sources on a flavour that limits one source, or four lines that share a timer. The second
+/// source is not one of these lines.
 const ONE_LIMIT: &str = r#"schema = 1
 name = "fast"
 [cpu]
@@ -232,7 +233,7 @@ fn a_flavour_with_one_limit_gives_way_to_one_with_more() {
     );
     let c = ONE_LIMIT.replace("\"fast\"\nclock", "\"c\"\nclock");
     assert!(session(&c).tune(&|_, _| ()).is_some());
-    // Alone, the line that cannot share has the timer for itself.
+    // If it is the only source, the line that cannot share has the timer for itself.
     let band = "rate = { expected = \"42Hz\", tolerated = \"142Hz\" }";
     let alone = ONE_LIMIT.replace(
         band,
@@ -241,7 +242,7 @@ fn a_flavour_with_one_limit_gives_way_to_one_with_more() {
     let alone = session(&alone);
     assert!(!alone.only_shared());
     assert!(alone.tune(&|_, _| ()).is_some());
-    // Where it interrupts rarely enough, it stays without a limit.
+    // If the source interrupts rarely enough, it needs no limit.
     let rare = session(&ONE_LIMIT.replace("5kHz", "50Hz"));
     assert!(rare.tune(&|_, _| ()).is_some());
 }

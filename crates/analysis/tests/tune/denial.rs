@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the tuner denies does not exist, and what it advises is enough. Both are held against files
-//! that are written here by trying everything on a grid, without the tuner's code.
+//! Tests that limits which the tuner denies do not exist, and that the changes which it advises are
+//! sufficient. The tests try everything on a grid without the tuner's code.
 
 use crate::is_long;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use weir_analysis::check::keeps_deadlines;
 use weir_analysis::tune::{Demand, Options, Remedy, Session};
 use weir_model::{Expiry, Policy, System, parse};
 
-/// The most that a limit may let through beyond what is asked for, as by default.
+/// The share by which a limit may exceed what is asked of it; this is the default.
 const OVER_ADMISSION: f64 = 0.1;
 
 /// A source of a random file.
@@ -19,30 +19,30 @@ struct Line {
     expected: f64,
     tolerated: Option<f64>,
     handler: u64,
-    /// The policy that the file states, and its burst.
+    /// The policy that the file states, and its burst; `None` if it states none.
     policy: Option<(&'static str, u32)>,
     flow: Option<Packets>,
 }
 
-/// The flow of a source, whose packets have a deadline. An interrupt takes one of them.
+/// The flow of a source. Its packets have a deadline, and an interrupt takes one of them.
 #[derive(Debug, Clone, Copy)]
 struct Packets {
     hertz: f64,
     deadline: u64,
 }
 
-/// What the sources interrupt.
+/// The hardware of a random file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ground {
-    /// A board, whose timers can be shared.
+    /// A board whose timers can be shared.
     Board,
-    /// The same with the flavour that limits one source, or some that share a timer.
+    /// The same board with the flavour that limits one source, or several on one shared timer.
     Fast,
     /// A processor whose file states no costs for a shared timer.
     Described,
 }
 
-/// A random file: a task of one deadline below some sources.
+/// A random file with one task, which has a deadline and is below some sources.
 #[derive(Debug, Clone)]
 struct Case {
     ground: Ground,
@@ -52,26 +52,27 @@ struct Case {
     wcet: u64,
 }
 
-/// The channels of the sources: of two counters, or of one, whose channels have one prescaler.
+/// The channels of the sources. They belong to two counters, or to one counter whose channels have
+/// one prescaler.
 const CHANNELS: [[&str; 2]; 2] = [["TIMER1A", "TIMER3A"], ["TIMER1A", "TIMER1B"]];
-/// Those of the flavour `fast`.
+/// The channels of the flavour `fast`.
 const FAST_CHANNELS: [&str; 2] = ["TIMER0", "TIMER2"];
 
 impl Line {
-    /// The least rate that a limit may let through: that of the packets if it is more than the
-    /// expected one.
+    /// The least rate that a limit may let through. It is the expected rate, or the rate of the
+    /// packets if that is more.
     fn asked(&self) -> f64 {
         self.flow.map_or(0.0, |flow| flow.hertz).max(self.expected)
     }
 
-    /// The limit of the file, which may let through too much.
+    /// The limit that the file states, which may let through too much.
     fn stated(&self, channel: &str) -> Option<String> {
         let (policy, burst) = self.policy?;
         Some(limit(policy, burst, self.expected * 1.3, channel))
     }
 
-    /// The limits worth a try on this channel. A policy that the file states stays, and so does a
-    /// bucket's burst as long as it can.
+    /// The limits that are worth trying on this channel. They keep a policy that the file states,
+    /// and also a bucket's burst as long as that is possible.
     fn own_limits(&self, channel: &str) -> Vec<String> {
         let mut shapes: Vec<(&str, u32)> = Vec::new();
         match self.policy {
@@ -90,7 +91,8 @@ impl Line {
         shapes.into_iter().flat_map(of_shape).collect()
     }
 
-    /// The limit on a shared timer of this period in cycles; none: the policy cannot share one.
+    /// The limit on a shared timer with this period in cycles; `None` if the policy cannot share a
+    /// timer.
     fn shared_limit(&self, period: u64) -> Option<String> {
         if !matches!(self.policy, None | Some(("bursty", _))) {
             return None;
@@ -205,7 +207,7 @@ impl Case {
         self.text(&limits, None)
     }
 
-    /// A file that keeps every deadline and lies in the bands; none: the grid has none.
+    /// A file that keeps every deadline and lies in the bands; `None` if the grid has no such file.
     fn by_force(&self) -> Option<String> {
         let own: Vec<Vec<Option<String>>> = self
             .lines
@@ -261,7 +263,7 @@ impl Case {
     }
 }
 
-/// All choices of one of each.
+/// The Cartesian product: all ways to choose one element of each list.
 fn product(ways: &[Vec<Option<String>>]) -> Vec<Vec<Option<String>>> {
     ways.iter().fold(vec![Vec::new()], |before, ways| {
         let longer = |choice: &Vec<Option<String>>| {
@@ -281,9 +283,9 @@ fn case() -> impl Strategy<Value = Case> {
         2 => (4..24_u32).prop_map(|burst| Some(("bucket", burst))),
     ];
     let tolerated = prop::option::of(1.0..3.0_f64);
-    // Up to 122 Hz a timer of 16 bits needs a prescaler.
+    // Below about 122 Hz a timer of 16 bits needs a prescaler.
     let expected = (60_f64.ln()..5_000_f64.ln()).prop_map(f64::exp);
-    // Of the expected rate, and of the deadline's length in its intervals.
+    // The values are factors: of the expected rate, and of its interval for the deadline.
     let flow = prop::option::weighted(0.3, (0.3..1.3_f64, 0.5..16.0_f64));
     let line = (expected, tolerated, 30..250_u64, policy, flow).prop_map(
         |(expected, times, handler, policy, flow)| Line {
@@ -325,7 +327,7 @@ fn session(text: &str) -> Session {
     Session::new("test.toml", text, Options::default()).unwrap()
 }
 
-/// The sources that have a flow, in the file's order.
+/// The indices of the sources that have a flow, in the file's order.
 fn flowing(case: &Case) -> Vec<usize> {
     let lines = case.lines.iter().enumerate();
     lines
@@ -334,18 +336,18 @@ fn flowing(case: &Case) -> Vec<usize> {
         .collect()
 }
 
-/// The file with what the remedy asks for; none: it is no change of a text.
+/// The file with the change that the remedy asks for; `None` if it does not change the text.
 fn remedied(case: &Case, remedy: Remedy) -> Option<(Case, Options)> {
     let mut case = case.clone();
     let mut options = Options::default();
     match remedy {
         Remedy::Deadline(Demand::TaskDeadline(_), cycles) => {
-            // The period stays: only the deadline is allowed to be longer.
+            // The period does not change, because the remedy only makes the deadline longer.
             return (cycles <= case.deadline).then(|| (case.clone(), options.clone()));
         }
         Remedy::Expected(source, hertz) => {
             let line = &mut case.lines[source];
-            // The stated limit stays valid if it lets through more than is expected.
+            // The stated limit stays valid if it lets through more than the expected rate.
             line.expected = hertz;
         }
         Remedy::Deadline(Demand::FlowDeadline(flow), cycles) => {
@@ -378,7 +380,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     for _ in 0..count {
         let case = case().new_tree(&mut runner).unwrap().current();
         let text = case.stated();
-        // Limits on one counter can ask for prescalers that do not go together.
+        // The prescalers of limits on one counter can contradict each other.
         let Ok(session) = Session::new("test.toml", &text, Options::default()) else {
             continue;
         };
@@ -387,7 +389,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
                 found += 1;
                 found_fast += usize::from(case.ground == Ground::Fast);
                 with_packets += usize::from(!outcome.system.flows.is_empty());
-                // The reader refuses limits that let through less than flows bring.
+                // The reader refuses limits that let through less than what flows bring.
                 parse("test.toml", &outcome.text).unwrap();
                 lowered += usize::from(!outcome.lowered.is_empty());
                 assert!(keeps_deadlines(&outcome.system), "{text}\n{}", outcome.text);
@@ -414,7 +416,7 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
             }
         }
     }
-    // The cases are drawn such that all of this is tried.
+    // The cases are drawn such that all of these occur.
     assert!(found > count / 8 && denied > count / 8, "{found} {denied}");
     assert!(with_packets > count / 16, "{with_packets}");
     assert!(denied_packets > count / 16, "{denied_packets}");
@@ -425,8 +427,8 @@ fn what_is_denied_does_not_exist_and_what_is_advised_is_enough() {
     assert!(lowered > 0 && advised > count / 10, "{lowered} {advised}");
 }
 
-/// A fast and a slow source on channels of one counter, whose prescaler has to be the slow one's.
-/// The limits of the file miss the deadline.
+/// A fast and a slow source on channels of one counter, which needs the prescaler of the slow
+/// source. The limits of the file miss the deadline.
 const ONE_PRESCALER: &str = r#"schema = 1
 [cpu]
 board = "atmega128"
@@ -462,7 +464,7 @@ fn sources_of_one_counter_are_tuned_with_the_prescaler_that_both_can_have() {
             .replace("112Hz", "102.1Hz")
     };
     let keeps = |text: &str| keeps_deadlines(&parse("test.toml", text).unwrap());
-    // The most work that the slowest limits leave time for.
+    // This is the most work for which the slowest limits leave time.
     let works: Vec<u64> = (1..60_000).collect();
     let most = works[works.partition_point(|&wcet| keeps(&slowest(wcet))) - 1];
     assert!(!keeps(&with(most)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From file to file: what is written can be read, holds, is not changed by tuning it again, and
-//! everything else of the text stays.
+//! Tests the text that tuning writes. It can be read and keeps the deadlines, tuning it again does
+//! not change it, and all other text stays the same.
 
 use std::path::Path;
 
@@ -14,8 +14,8 @@ fn tune(text: &str, options: Options) -> Option<Outcome> {
     session.tune(&|_, _| ())
 }
 
-/// `text` tuned; and that it holds, and that tuning it again changes nothing; and that a file can
-/// state every choice that it is compared with.
+/// Tunes `text`. Checks that the result keeps the deadlines, that tuning it again does not change
+/// it, and that a file can state every choice that it was compared with.
 fn tuned(text: &str) -> Outcome {
     let outcome = tune(text, Options::default()).expect("there are limits");
     let session = Session::new("test.toml", text, Options::default()).unwrap();
@@ -30,7 +30,7 @@ fn tuned(text: &str) -> Outcome {
     assert!(analyse(&read).holds());
     let again = tune(&outcome.text, Options::default()).expect("there are limits still");
     assert_eq!(again.text, outcome.text);
-    // Keys that come or go leave no space in front of a comma, and take none from a brace.
+    // Keys that are added or removed leave no space before a comma, and take none from a brace.
     for odd in [" ,", "\"}", "1}"] {
         let count = |text: &str| text.matches(odd).count();
         assert!(count(&outcome.text) <= count(text), "{}", outcome.text);
@@ -47,7 +47,8 @@ fn limit_of<'a>(system: &'a System, name: &str) -> &'a weir_model::Limit {
         .limit
 }
 
-/// The lines of `text` without what tuning may change: the keys of limits and of timers.
+/// The lines of `text` without the keys that tuning may change, which are those of limits and
+/// timers.
 fn rest(text: &str) -> Vec<String> {
     let keys = [
         "limit",
@@ -70,7 +71,7 @@ fn rest(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Do `lines` come in `text` in their order?
+/// Whether `lines` occur in `text` in the same order.
 fn follow(lines: &[String], text: &[String]) -> bool {
     let mut text = text.iter();
     lines.iter().all(|line| text.any(|of| of == line))
@@ -136,7 +137,7 @@ fn sources_without_limits_get_a_timer_that_they_share() {
     }
     assert_eq!(comments(&outcome.text), comments(NODE));
     let (before, after) = (rest(NODE), rest(&outcome.text));
-    // The timer's section is all that came.
+    // Only the section of the timer was added.
     let added: Vec<&String> = after.iter().filter(|line| !before.contains(line)).collect();
     assert_eq!(
         added,
@@ -206,7 +207,7 @@ fn the_ends_of_lines_stay() {
     let of_other_editors = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let outcome = tuned(&of_other_editors(&text));
     assert_eq!(outcome.text, of_other_editors(&plain));
-    // Where ends differ, each line keeps its own.
+    // If the line ends differ, each line keeps its own.
     let (before, after) = text.split_once("[[receiver]]\n").unwrap();
     let mixed = format!("{}[[receiver]]\n{after}", before.replace('\n', "\r\n"));
     let (_, rest) = mixed.split_once("[[receiver]]").unwrap();
@@ -229,7 +230,7 @@ fn a_priority_that_no_limit_can_have_is_refused_before_a_search() {
         text.replace(name, &format!("{name}\nlimit = {{ policy = \"off\" }}"))
     };
     let new = |text: &str| Session::new("test.toml", text, Options::default());
-    // `pressure` states no rate that a limit would be for.
+    // `pressure` states no rate that would need a limit.
     for (text, wrong) in [(urgent.clone(), 2), (off(&urgent), 1)] {
         let refused = new(&text).unwrap_err();
         let SessionError::File(refused) = refused else {
@@ -282,7 +283,8 @@ fn hardware_is_tuned_without_a_timer() {
     let limit = limit_of(&outcome.system, "second");
     assert_eq!(
         (limit.policy, &limit.expiry, limit.interval.cycles()),
-        // 20 000 would be as slow as is expected, and no rate of 24 bits makes it.
+        // 20 000 cycles would be as slow as the expected rate, but no rate of 24 bits gives that
+        // interval.
         (Policy::Strict, &None, 19_997)
     );
 }
@@ -323,7 +325,7 @@ wcet = "5ms"
 "#;
     let outcome = tuned(text);
     for (name, policy, burst, interval) in [
-        // The longest that a rate makes with which a healthy source is not cut.
+        // These are the longest intervals of a rate that does not limit a healthy source.
         ("bursts", Policy::Bursty, 4, 15_888),
         ("bucket", Policy::Bucket, 2, 3_987),
     ] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limits that are chosen, what is said of those that are not, and the files that come of it.
+//! Tests the limits that the tuner chooses, its reasons if there are none, and the files that it
+//! writes.
 mod advice;
 mod denial;
 mod files;

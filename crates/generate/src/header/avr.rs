@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The header for ports/avr.
+//! Writes the parts of the header for ports/avr.
 use std::fmt::{self, Write};
 
 use weir_boards::{Flavour, avr};
@@ -68,8 +68,8 @@ fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     )
 }
 
-/// The checks of the build: one with other settings than those that were checked stops with a
-/// message. Then what is included.
+/// Writes the includes and the checks of the build. A build with other settings than the planned
+/// ones stops with a message.
 fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let clock = plan.clock_hz;
     let mut check = |condition: &str, message: &str| {
@@ -106,8 +106,8 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(out, "#include <weir/avr.h>\n")
 }
 
-/// The calls of a limited line for one without a limit, so that a limit can be added or removed
-/// without a change of the firmware.
+/// Gives a line without a limit the same calls as a limited line, so that a limit can be added or
+/// removed without a change of the firmware.
 fn free_line(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     let switch = |on: bool| match (plan.is_by_hand(), on) {
         (false, true) => "WEIR_AVR_UNMASK(WEIR_AVR_##line);",
@@ -201,9 +201,9 @@ fn shared_timer(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     definition(out, &lines)
 }
 
-/// The order of the start: timers before the limiters, which read them; lines without a limit
-/// before the others, which take over the enable bits that they find set (`fast`); the shared timer
-/// last, once all its sources are started.
+/// Writes the start in the order that the port requires. Timers come before the limiters, which
+/// read them. Lines without a limit come before limited ones, because limiters take over the enable
+/// bits that are set then (`fast`). The shared timer comes last, when all its sources are started.
 fn start(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(
         out,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The header for ports/cortex-m.
+//! Writes the parts of the header for ports/cortex-m.
 use std::fmt::{self, Write};
 
 use weir_boards::{TimerCode, cortex_m};
@@ -20,7 +20,8 @@ pub(super) const TEXT: PortText = PortText {
     start,
 };
 
-/// The number of IRQ0 among a board's vectors, which begin with the reset as 1.
+/// The number of IRQ0 among a board's vectors. The vectors begin with the reset, which has the
+/// number 1.
 const FIRST_LINE: u32 = cortex_m::EXCEPTIONS as u32 + 1;
 
 fn usage(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
@@ -69,7 +70,7 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
             name.replace("cortex-m", "Cortex-M")
         )?;
     }
-    // First, so that the limits know what FreeRTOS masks.
+    // This comes first, so that the limits know what FreeRTOS masks.
     if plan.freertos.is_some() {
         writeln!(out, "#include <weir/freertos.h>\n")?;
     }
@@ -96,7 +97,7 @@ fn head(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     writeln!(out)
 }
 
-/// The name that CMSIS gives to an interrupt function.
+/// The name of an interrupt function in CMSIS.
 fn function(vector: &str) -> String {
     let of_core = [
         ("NMI", "NMI"),
@@ -113,7 +114,7 @@ fn function(vector: &str) -> String {
     format!("{}_Handler", known.map_or(vector, |(_, cmsis)| cmsis))
 }
 
-/// The timers with their code and the addresses of their registers.
+/// The timers that are used, each with its code and the address of its registers.
 fn drivers<'a>(
     plan: &'a ChipPlan<'a>,
 ) -> impl Iterator<Item = (&'a PlannedTimer<'a>, TimerCode<'a>, u32)> {
@@ -144,7 +145,7 @@ fn timers(out: &mut String, plan: &ChipPlan<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// The name in C of what the port makes of a timer.
+/// The C name of the object that the port defines for a timer.
 fn c_name(timer: &str) -> String {
     format!("weir_{}", timer.to_lowercase())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C header of the driver: the numbers of the sources, their limits, and the work that their
-//! handlers may do.
+//! Writes the C header of the driver: the numbers of the sources, their limits, and the work that
+//! their handlers may do.
 use std::fmt::{self, Write};
 
 use weir_report::{rate, time};
@@ -9,13 +9,13 @@ use super::{SiliconPlan, SiliconSource};
 use crate::c_text::{c_string, comment};
 use crate::header::mark;
 
-/// The digits of numbers in comments.
+/// The number of significant digits in comments.
 const DIGITS: u8 = 4;
-/// The facts of rtl/limit/registers that a driver needs: where the registers of the sources begin,
-/// and how far apart they are.
+/// The address of the first source's registers, and the distance to the next source's, both in
+/// bytes. The numbers are those of rtl/limit/registers.
 const SOURCES_AT: u32 = 0x8000;
 const SOURCE_BYTES: u32 = 32;
-/// The offsets of the registers of a source.
+/// The offsets in bytes of the registers of a source.
 const REGISTERS: [(&str, u32); 5] = [
     ("CONTROL", 0x00),
     ("RATE", 0x04),
@@ -24,7 +24,7 @@ const REGISTERS: [(&str, u32); 5] = [
     ("HELD", 0x10),
 ];
 
-/// The constants of a source, each behind `WEIR_SOURCE_name_`.
+/// The endings of the constants of a source, each after `WEIR_SOURCE_name_`.
 const KEYS: [&str; 6] = [
     "RATE",
     "BURST",
@@ -34,12 +34,12 @@ const KEYS: [&str; 6] = [
     "MAX_WORK",
 ];
 
-/// Has a constant of the source `one` the name of the source `other`?
+/// Whether a constant of the source `one` has the name of the source `other`.
 pub(super) fn clash(one: &str, other: &str) -> bool {
     KEYS.iter().any(|key| other == format!("{one}_{key}"))
 }
 
-/// The header `NAME_limits.h`. `file` is the name of the system file, for the reader.
+/// Writes the header `NAME_limits.h`. `file` is the name of the system file, for the reader.
 #[must_use]
 pub fn silicon_header(plan: &SiliconPlan<'_>, file: &str) -> String {
     let mut text = String::new();
@@ -182,7 +182,7 @@ fn one(out: &mut String, number: usize, source: &SiliconSource<'_>, clock_hz: u6
     writeln!(out)
 }
 
-/// What the limit lets through in the long run, rounded up.
+/// The rate in mHz that the limit lets through in the long run, rounded up.
 fn millihertz(source: &SiliconSource<'_>, clock_hz: u64) -> u64 {
     let events = u128::from(source.source.limit.per_interval());
     let rate =
@@ -190,7 +190,7 @@ fn millihertz(source: &SiliconSource<'_>, clock_hz: u64) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// A constant of the smallest type that holds the value.
+/// A C constant of the smallest type that holds the value.
 fn constant(number: u64) -> String {
     if number <= 0xffff {
         format!("{number}u")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instance of rtl/limit's `weir_limit`, in the layout of verible-verilog-format.
+//! Writes the instance of rtl/limit's `weir_limit`, in the layout of verible-verilog-format.
 use std::fmt::{self, Write};
 
 use weir_model::{Silicon, SiliconForm, SiliconReset};
@@ -8,10 +8,10 @@ use weir_report::rate;
 use super::{SiliconPlan, SiliconSource};
 use crate::MARKER;
 
-/// The digits of numbers in comments.
+/// The number of significant digits in comments.
 const DIGITS: u8 = 4;
 
-/// The module `NAME_limits`. `file` is the name of the system file, for the reader.
+/// Writes the module `NAME_limits`. `file` is the name of the system file, for the reader.
 #[must_use]
 pub fn silicon_module(plan: &SiliconPlan<'_>, file: &str) -> String {
     let mut text = String::new();
@@ -62,13 +62,13 @@ fn write_module(out: &mut String, plan: &SiliconPlan<'_>, file: &str) -> fmt::Re
     writeln!(out, "endmodule\n\n`default_nettype wire")
 }
 
-/// A port of `weir_limit`.
+/// A port of the module `weir_limit`.
 struct ModulePort {
     is_input: bool,
-    /// The range `[15:0] `, or nothing.
+    /// The range, for example `[15:0] `, or an empty text for a single bit.
     range: String,
     name: &'static str,
-    /// Does the port exist in this shape?
+    /// Whether the port exists with these parameters.
     has: bool,
 }
 
@@ -200,7 +200,8 @@ fn parameters(out: &mut String, plan: &SiliconPlan<'_>) -> fmt::Result {
     )
 }
 
-/// A value of so many bits for each source, the first in the lowest bits.
+/// Writes a vector with one value of `bits` bits for each source, the first source in the lowest
+/// bits.
 fn vector(
     out: &mut String,
     name: &str,
@@ -230,7 +231,7 @@ fn connections(out: &mut String, silicon: &Silicon) -> fmt::Result {
     Ok(())
 }
 
-/// Outputs of parts that are not built are left open.
+/// Lists the outputs of parts that are not built, which are left open.
 fn unused(out: &mut String, silicon: &Silicon) -> fmt::Result {
     let names: Vec<&str> = all_ports(silicon)
         .iter()
@@ -243,7 +244,7 @@ fn unused(out: &mut String, silicon: &Silicon) -> fmt::Result {
     writeln!(out, "  wire unused = &{{1'b0, {}}};", names.join(", "))
 }
 
-/// A user's text in a comment of one line.
+/// Makes a user's text safe for a comment of one line.
 fn comment(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() || c == '\\' { '_' } else { c })

@@ -141,8 +141,8 @@ fn divisor(
     None
 }
 
-/// The prescaler that the limits on a counter state; `Some(None)` if they state none. Returns `None`
-/// if they differ in it, which is reported.
+/// The prescaler that the limits on a counter state; `Some(None)` if they state none. Returns
+/// `None` if they differ in it, which is reported.
 fn stated(
     counter: &BankCounter,
     uses: &[&IntervalWish],
