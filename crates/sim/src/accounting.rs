@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Charges clock ticks to tasks, by the account of core/ (zhang2006 §3.1).
+//! Charges clock ticks to tasks with the account stage of core/ (zhang2006 §3.1).
 
 use weir_core_sys::account::{Account, Config, Mode};
 use weir_model::System;
@@ -7,11 +7,11 @@ use weir_model::System;
 use crate::SimulationError;
 use crate::options::{Compensation, Options};
 
-/// An account, if the run keeps one.
+/// The account of a run, if the run has a clock tick with compensation.
 #[derive(Debug)]
 pub(crate) struct Accounting {
     account: Option<Account>,
-    /// Measures all work for packets, their interrupts included.
+    /// Whether the cost of all work for packets is measured, including their interrupts.
     measures: bool,
 }
 
@@ -42,8 +42,9 @@ impl Accounting {
         })
     }
 
-    /// Tells the account that the bottom half of a packet of a source was for a receiver, or for
-    /// nobody, after its interrupt had `spent` cycles on it. The paper counts bottom halves only.
+    /// Reports a handled packet of `source` to the account. `receiver` is the task that the packet
+    /// was for, or `None` if it was for nobody. `spent` is the number of cycles that the packet's
+    /// interrupt took; an account that counts bottom halves only, as the paper does, ignores it.
     pub fn handled(&mut self, source: usize, receiver: Option<usize>, spent: u64, cycles: u64) {
         if let Some(account) = &mut self.account {
             let before = if self.measures { spent } else { 0 };
@@ -51,8 +52,8 @@ impl Accounting {
         }
     }
 
-    /// Charges the tick to a task, or to nobody. Returns by how many ticks more, or less, the task
-    /// is charged.
+    /// Charges the clock tick to the `running` task, or to nobody. Returns the difference between
+    /// the charged ticks and one tick, as compensation for bottom halves.
     pub fn tick(&mut self, running: Option<usize>) -> i64 {
         self.account
             .as_mut()

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The agenda: one instant for each thing that can happen, the earliest on top.
+//! The event queue: one slot for each kind of event, with the earliest event on top.
 
-/// The instant of what never happens.
+/// The instant of an event that never happens.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// A tournament of slots by their instants. Everything that can happen has a slot of its own, so
-/// nothing is ever allocated. Setting a slot costs the logarithm of their number; the earliest is
-/// known at once. Of slots at the same instant the lowest comes first.
+/// A tournament tree over slots, ordered by instant. Every possible event has a slot of its own, so
+/// the agenda never allocates memory during a run. Setting a slot takes time logarithmic in the
+/// number of slots; finding the earliest takes constant time. Among slots with the same instant the
+/// lowest index comes first.
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    /// The winners of all matches. Number 1 is the winner of all; the match `n` is between the
-    /// winners `2n` and `2n + 1`. The second half holds the slots themselves.
+    /// The winner of each match, as a heap in an array. Element 1 is the overall winner; match `n`
+    /// is played between elements `2n` and `2n + 1`. The second half of the array holds the slots
+    /// themselves.
     winners: Vec<Winner>,
 }
 
@@ -21,7 +23,7 @@ struct Winner {
 }
 
 impl Agenda {
-    /// An agenda of so many slots, at which nothing happens.
+    /// Makes an agenda with `slots` slots, all set to [`NEVER`].
     pub fn new(slots: usize) -> Self {
         let leaves = slots.next_power_of_two().max(2);
         let nothing = Winner { at: NEVER, slot: 0 };
@@ -51,7 +53,7 @@ impl Agenda {
         }
     }
 
-    /// The earliest instant, and its slot.
+    /// Returns the earliest instant and its slot.
     #[inline]
     pub fn earliest(&self) -> (u64, usize) {
         let Winner { at, slot } = self.winners[1];

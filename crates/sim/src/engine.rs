@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One processor in virtual time.
 //!
-//! The engine goes from one instant at which something happens to the next: something arrives, a
-//! timer matches, or what runs comes to an end. When all that happens at an instant has happened,
-//! [`Engine::dispatch`] decides what runs from then on: the highest-ranking interrupt that may
-//! preempt what runs; else, where no interrupt is under way, the most urgent of tasks and bottom
-//! halves.
+//! The engine advances from one event to the next: an arrival, a timer match, or the end of the
+//! running work. Once all events of an instant have been handled, [`Engine::dispatch`] decides what
+//! runs next. An interrupt that may preempt the running work goes first, by rank. If no interrupt
+//! is in progress, the most urgent task or bottom half runs.
 
 mod build;
 mod costs;
@@ -38,7 +37,7 @@ use halves::Halves;
 use lines::SourceLine;
 use tasks::Task;
 
-/// Work at an urgency between interrupts and idleness.
+/// Work that runs below all interrupts: a task or a bottom half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     /// The task with this index.
@@ -51,12 +50,12 @@ enum Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessorState {
     Idle,
-    /// The topmost of the frames runs.
+    /// The topmost interrupt frame runs.
     Interrupt,
     Thread(Work),
 }
 
-/// The first slots in the agenda of each kind; the slots of a kind follow each other.
+/// The first agenda slot of each kind of event. The slots of one kind are contiguous.
 #[derive(Debug, Clone, Copy)]
 struct Slots {
     own_timers: usize,
@@ -68,17 +67,18 @@ struct Slots {
     all: usize,
 }
 
-/// A stream of arrivals.
+/// A stream of arrivals from one feed.
 struct Stream {
     to: Target,
     arrivals: Arrivals,
-    /// The index of each flow that the recording names.
+    /// The index in the system of each flow that the recording names.
     flows: Vec<usize>,
-    /// The arrival for which its slot waits.
+    /// The next arrival, which is scheduled in the stream's agenda slot. `None` if the stream has
+    /// ended.
     next: Option<weir_arrivals::Arrival>,
 }
 
-/// A system in a run.
+/// The state of a simulated system during a run.
 pub(crate) struct Engine<'a, O> {
     system: &'a System,
     options: &'a Options,
@@ -92,42 +92,42 @@ pub(crate) struct Engine<'a, O> {
     lines: Vec<SourceLine>,
     selectors: Selectors,
     moderator: Option<Moderator<W64>>,
-    /// The source of each queue of the moderator.
+    /// The index of the source of each queue of the moderator.
     moderated: Vec<usize>,
-    /// The interrupts by rank, 0 the highest.
+    /// The interrupts, sorted by rank; rank 0 is the highest.
     interrupts: Vec<RankedInterrupt>,
-    /// The ranks of interrupts that ask and are enabled.
+    /// The ranks of the interrupts that are pending and enabled.
     asking: Ranks,
     timer_ranks: Vec<usize>,
     /// The sources that each shared timer clears.
     clears: Vec<Vec<usize>>,
-    /// The interrupts that have begun, with the work that is left; the last one runs.
+    /// The stack of interrupts in progress, with their remaining work. The last one runs.
     frames: Vec<Frame>,
 
     costs: PacketCostTable,
     tasks: Vec<Task>,
     ready: Ready,
     halves: Halves,
-    /// The cooperative task that has begun and runs to its end before any other task or bottom
+    /// The cooperative task that has started. It runs to completion before any other task or bottom
     /// half.
     begun: Option<Work>,
     accounting: Accounting,
 
     running: ProcessorState,
-    /// The instant since which the present work has run without a break.
+    /// The instant at which the running work was started or resumed last.
     since: u64,
-    /// The instant at which the present work ends if nothing preempts it.
+    /// The instant at which the running work ends if nothing preempts it.
     ends_at: u64,
-    /// Has something changed that could change what runs?
+    /// Whether something has changed that may change what runs.
     attention: bool,
     tally: Tally,
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Runs the system to the end of its duration.
+    /// Runs the simulation until its duration is over.
     ///
     /// # Errors
-    /// A recording ended before its end: the run was another than was asked for.
+    /// Fails if a recording turns out shorter than when it was checked.
     pub fn run(mut self) -> Result<Tally, SimulationError> {
         let end = self.options.duration;
         loop {
@@ -141,7 +141,7 @@ impl<O: Observer> Engine<'_, O> {
                 break;
             }
             self.now = next;
-            // Work that ends at an instant ends before anything arrives at it.
+            // Work that ends at this instant ends before arrivals of the same instant are handled.
             if self.ends_at <= at {
                 self.finish();
             } else {
@@ -207,7 +207,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Charges the cycles since the last change to what used them.
+    /// Charges the cycles since the last change to the work that used them.
     fn settle(&mut self) {
         let cycles = self.now - self.since;
         self.since = self.now;
@@ -240,7 +240,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Stops the work that runs, if any does.
+    /// Stops the running work, if there is any.
     fn leave(&mut self) {
         self.settle();
         if let Some(track) = self.track() {
@@ -250,7 +250,7 @@ impl<O: Observer> Engine<'_, O> {
         self.ends_at = NEVER;
     }
 
-    /// Ends the work that runs, or a part of it.
+    /// Ends the current part of the running work.
     fn finish(&mut self) {
         self.settle();
         self.attention = true;
@@ -262,7 +262,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The work is done; the next dispatch finds other work.
+    /// Reports the end of the work. The next dispatch chooses other work.
     fn ended(&mut self, track: Track) {
         self.tell(SimulationEvent::Ends(track));
         if matches!(self.running, ProcessorState::Thread(_)) {
@@ -283,7 +283,7 @@ impl<O: Observer> Engine<'_, O> {
         });
     }
 
-    /// The track of the timeline on which the present work runs.
+    /// Returns the timeline track of the running work.
     fn track(&self) -> Option<Track> {
         match self.running {
             ProcessorState::Idle => None,

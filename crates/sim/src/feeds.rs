@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The usual arrivals of a system, and floods as they are written: `TARGET` or `TARGET=PATTERN`
+//! The usual arrivals of a system, and floods in the form `TARGET` or `TARGET=PATTERN`
 //! (docs/simulate.md).
 
 use std::path::Path;
@@ -12,18 +12,17 @@ use crate::options::{Feed, Target};
 /// The arrivals in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feeds {
-    /// The feeds in the system's order of sources: first that of the source itself, then those of
-    /// its flows.
+    /// The feeds, ordered by source: the feed of a source comes before those of its flows.
     pub feeds: Vec<Feed>,
-    /// Is each of them a flood?
+    /// Whether each feed is a flood, by the index of the feed.
     pub floods: Vec<bool>,
-    /// Sources without flows, and flows, to which nothing comes, since the system does not say how
-    /// much.
+    /// The flows, and the sources without flows, that receive nothing because the system states no
+    /// rate for them.
     pub silent: Vec<Target>,
 }
 
 impl Feeds {
-    /// The files of the recordings among them.
+    /// Iterates over the paths of the recordings among the feeds.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.feeds.iter().filter_map(|feed| match &feed.pattern {
             Pattern::File(recording) => Some(recording.path()),
@@ -43,7 +42,7 @@ pub enum FloodError {
         /// The names that exist.
         help: String,
     },
-    /// Both a source and a flow have the name.
+    /// A source and a flow share the name.
     #[error("`{name}` is a source and a flow")]
     Ambiguous {
         /// The flood's name, as it was written.
@@ -51,7 +50,8 @@ pub enum FloodError {
         /// The other ways to write it.
         help: String,
     },
-    /// A flood of a source whose packets could be of several flows.
+    /// The flooded source has several flows, and the flood does not say which one its packets
+    /// belong to.
     #[error(
         "the source `{name}` has {flows} flows: a flood of it has to say which flow its packets belong to"
     )]
@@ -60,16 +60,16 @@ pub enum FloodError {
         name: String,
         /// The number of its flows.
         flows: usize,
-        /// Their names.
+        /// The names of those flows.
         help: String,
     },
-    /// No pattern is given, and the system states no worst rate.
+    /// The flood has no pattern, and the system states no worst rate.
     #[error("the system does not say how fast `{name}` can be at worst")]
     NoWorstRate {
         /// The flood, as it was written.
         name: String,
     },
-    /// A level was asked of a source whose arrivals are packets.
+    /// The flood sets a level on a source whose arrivals are packets.
     #[error(
         "`{name}` is a source of packets and cannot be flooded with a level: give a rate or another pattern"
     )]
@@ -88,7 +88,7 @@ pub enum FloodError {
 }
 
 impl FloodError {
-    /// The help, where the message alone does not say what would be right.
+    /// Returns the advice on how to correct the flood. `None` if the message says it.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -106,26 +106,26 @@ impl FloodError {
     }
 }
 
-/// The meaning of the name of a flood.
+/// What the name of a flood refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FloodName {
     Source(usize),
     Flow(usize),
-    /// A source, with packets of none of its flows.
+    /// The source with this index, with packets of none of its flows.
     Nobody(usize),
 }
 
-/// A flood that can be made.
+/// A valid flood.
 struct FloodFeed {
     to: Target,
     pattern: Pattern,
-    /// Does it replace all other arrivals there?
+    /// Whether the flood replaces all other arrivals at its target.
     replaces: bool,
 }
 
 impl FloodFeed {
     /// # Errors
-    /// What is wrong with the text.
+    /// Fails if the text is not a valid flood of this system.
     fn read(system: &System, text: &str) -> Result<Self, FloodError> {
         let (name, pattern) = match text.split_once('=') {
             Some((name, pattern)) => (name.trim(), Some(pattern)),
@@ -149,7 +149,7 @@ impl FloodFeed {
         let to = match named {
             FloodName::Flow(flow) => Target::Flow(flow),
             FloodName::Nobody(source) => Target::Source(source),
-            // The recording says which flows its packets belong to.
+            // The recording itself tells which flow each packet belongs to.
             FloodName::Source(source) if is_recording(&pattern) => Target::Source(source),
             FloodName::Source(source) => {
                 let flows: Vec<(usize, &Flow)> = system.flows_of(source).collect();
@@ -167,8 +167,8 @@ impl FloodFeed {
         })
     }
 
-    /// Does it replace the usual arrivals there? A recording of a source has the packets of all its
-    /// flows.
+    /// Returns whether the flood replaces the arrivals at `usual`. A recording of a source contains
+    /// the packets of all flows of that source.
     fn replaces(&self, system: &System, usual: Target) -> bool {
         self.replaces
             && match (self.to, usual) {
@@ -252,20 +252,20 @@ fn periodic(rate: Rate) -> Pattern {
     }
 }
 
-/// The arrivals in a run of `system` with these floods.
+/// Returns the arrivals in a run of `system` with these floods.
 ///
-/// A flood goes to a flow, or to a source that has none. Of a source with a single flow it goes to
-/// that one; of a source with several it has to name one, or be a recording, whose packets are told
-/// apart by their ports. `nobody.SOURCE` floods it with packets of no flow. Where a source and a
-/// flow have the same name, `source.NAME` and `flow.NAME` tell them apart. Without a pattern it is
-/// periodic at the rate that the system states as the worst.
+/// The target of a flood is a flow, or a source without flows. If a source has a single flow, a
+/// flood of the source goes to that flow. If it has several, the flood has to name one of them, or
+/// be a recording, whose packets are told apart by their ports. `nobody.SOURCE` floods the source
+/// with packets of no flow. If a source and a flow have the same name, write `source.NAME` or
+/// `flow.NAME`. A flood without a pattern is periodic, at the worst rate that the system states.
 ///
-/// Where there is no flood, the usual arrives: a source without flows asks at its expected rate; a
-/// flow brings packets at its own rate or, if it states none and is its source's only flow, at the
-/// source's expected rate.
+/// Targets without a flood get their usual arrivals. A source without flows raises requests at its
+/// expected rate. A flow gets packets at its own rate, or, if it states none and is the only flow
+/// of its source, at the expected rate of the source.
 ///
 /// # Errors
-/// The first flood that cannot be made.
+/// Returns the error of the first flood that is not valid.
 pub fn feeds<T: AsRef<str>>(system: &System, floods: &[T]) -> Result<Feeds, FloodError> {
     let floods: Vec<FloodFeed> = floods
         .iter()
@@ -313,7 +313,7 @@ impl Feeds {
         self.floods.push(is_flood);
     }
 
-    /// Is a flow flooded, by itself or by a recording of its source?
+    /// Returns whether a flow is flooded, by a flood of its own or by a recording of its source.
     #[must_use]
     pub fn is_flooded(&self, system: &System, flow: usize) -> bool {
         let floods = self.feeds.iter().zip(&self.floods);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs a described system in virtual time: what happens to every task when its sources misbehave.
+//! Simulates a described system in virtual time, and shows how every task fares when sources
+//! misbehave.
 //!
-//! Time is counted in cycles of the processor from the start of the run. The policies (limit,
-//! demux, moderate, defer, account) are the C ones of core/.
+//! Time is counted in processor cycles from the start of the run. The policies (limit, demux,
+//! moderate, defer, account) are the C code of core/.
 
 mod accounting;
 mod agenda;
@@ -32,32 +33,33 @@ pub use tally::Tally;
 /// Why a run cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulationError {
-    /// The limit machine does not take the limit of a source.
+    /// The limiter of core/ rejects the limit of a source.
     #[error("the limit of `{source_name}` does not fit its timer: {error}")]
     Limit {
-        /// The source.
+        /// The name of the source.
         source_name: String,
-        /// What is wrong.
+        /// The reason.
         error: weir_core_sys::ConfigError,
     },
-    /// A device cannot moderate as described.
+    /// The moderator of core/ rejects a device's settings.
     #[error("moderation: {0}")]
     Moderation(weir_core_sys::moderate::QueueError),
-    /// There are more classes of bottom halves than core/ has; how many, and their origin.
+    /// The system needs more classes of bottom halves than core/ has. The fields are their number
+    /// and where they come from.
     #[error(
         "bottom halves are told apart in {CLASSES} classes at most, and this run wants {0}: {1}"
     )]
     TooManyClasses(usize, &'static str),
-    /// The history of a predictor cannot be kept.
+    /// The predictor of core/ cannot keep the history.
     #[error("prediction: {0}")]
     History(weir_core_sys::predict::BadHistory),
-    /// The table of flows cannot be made.
+    /// The demultiplexer of core/ rejects the table of flows.
     #[error("flows: {0}")]
     Demux(weir_core_sys::demux::DemuxError),
     /// A recording names a flow that the system does not have.
     #[error("the recording names the flow `{0}`, which the system does not have")]
     UnknownFlow(String),
-    /// The account cannot be kept.
+    /// The account of core/ rejects the clock tick's settings.
     #[error("accounting: {0}")]
     Account(weir_core_sys::account::AccountError),
     /// A recording was changed after it was checked, or can no longer be read.
@@ -68,20 +70,21 @@ pub enum SimulationError {
     Pattern(#[from] weir_arrivals::PatternError),
 }
 
-/// Runs a system. The same options give the same run.
+/// Runs a system. The same options always give the same run.
 ///
-/// It is compiled in this crate, with its optimization, and not in the caller's.
+/// `inline(never)`: the run is compiled in this crate, with this crate's optimization level.
 ///
 /// # Errors
-/// What the run cannot be made with, or a recording that changed while it was played.
+/// Fails if the system or the options cannot be simulated, or if a recording changes during the
+/// run.
 pub fn simulate(system: &System, options: &Options) -> Result<Tally, SimulationError> {
     simulate_observed(system, options, &mut ())
 }
 
-/// Like [`simulate`], and tells an observer everything that happens.
+/// Runs a system like [`simulate`], and reports every event to an observer.
 ///
 /// # Errors
-/// As [`simulate`]; nothing is told of a run that cannot be made.
+/// Fails as [`simulate`] does. The observer gets no event of a run that fails before it begins.
 pub fn simulate_observed<O: Observer>(
     system: &System,
     options: &Options,

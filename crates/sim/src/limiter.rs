@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limiter of core/ for a timer of 16, 32 or 64 bits, with all times in cycles instead of the
-//! timer's ticks.
+//! Wraps the limiter of core/ for timers of 16, 32 and 64 bits. All times are in processor cycles,
+//! not in timer ticks.
 
 use weir_core_sys::{Action, Config, ConfigError, LimitTiming, Step, Trigger, W16, W32, W64};
 use weir_model::{Limit, Policy, Timing};
 
-/// The orders of a limiter to its port, in cycles of the run.
+/// The limiter's orders to its port. Times are cycles of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Orders {
     pub serve: bool,
@@ -13,13 +13,15 @@ pub(crate) struct Orders {
     pub mask: bool,
     pub unmask: bool,
     pub disarm: bool,
-    /// The cycle at which to interrupt.
+    /// The cycle at which the timer has to interrupt. `None` if the limiter arms
+    /// nothing.
     pub arm: Option<u64>,
-    /// The cycle whose passing is to be noted.
+    /// The cycle whose passing the timer has to record. `None` if the limiter watches
+    /// nothing.
     pub watch: Option<u64>,
 }
 
-/// The orders for a request without a limit.
+/// The orders for a request of a source without a limit.
 pub(crate) const SERVE: Orders = Orders {
     serve: true,
     ack: false,
@@ -47,16 +49,17 @@ macro_rules! each_width {
     };
 }
 
-/// A limiter and the timer that it counts with.
+/// A limiter and its timer.
 #[derive(Debug)]
 pub(crate) struct TimedLimiter {
     machine: WidthMachine,
-    /// Cycles of a tick.
+    /// The cycles of a timer tick.
     tick: u64,
     bits: u32,
 }
 
-/// The settings of the machine of core/ for a limit, in ticks of its timer. Polling has no machine.
+/// Returns the settings of the limiter of core/ for a limit, in timer ticks. Returns `None` for
+/// polling, which needs no limiter.
 #[must_use]
 pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
     Config {
@@ -80,11 +83,11 @@ pub fn core_config(limit: &Limit, trigger: Trigger) -> Config {
 }
 
 impl TimedLimiter {
-    /// Starts a limiter whose timer has ticks of so many cycles and is so many bits wide. core/
-    /// counts 16, 32 or 64 bits: a port extends any other width to the next larger one.
+    /// Starts a limiter. Its timer is `bits` bits wide and has ticks of `tick` cycles. The limiter
+    /// of core/ uses 16, 32 or 64 bits: a port extends any other width to the next larger one.
     ///
     /// # Errors
-    /// What the machine does not take: the limit does not fit the timer.
+    /// Fails if the limit does not fit the timer.
     pub fn start(
         config: &Config,
         tick: u64,
@@ -111,15 +114,16 @@ impl TimedLimiter {
         Ok((limiter, orders))
     }
 
-    /// Asks the limiter in the source's interrupt. `elapsed`: the watched cycle has passed.
+    /// Asks the limiter in the source's interrupt. `elapsed` says whether the watched cycle has
+    /// passed.
     pub fn request(&mut self, now: u64, elapsed: bool) -> Orders {
         let ticks = now / self.tick;
         let step = each_width!(&mut self.machine, limiter => limiter.request(ticks, elapsed));
         self.orders(step, now)
     }
 
-    /// Asks the limiter in the timer's interrupt. `pending` is the source's pending bit, if the
-    /// port can serve it here.
+    /// Asks the limiter in the timer's interrupt. `pending` is the source's pending bit, or false
+    /// if the port cannot serve requests in this interrupt.
     pub fn expired(&mut self, now: u64, pending: bool) -> Orders {
         let ticks = now / self.tick;
         let step = each_width!(&mut self.machine, limiter => limiter.expired(ticks, pending));
@@ -139,8 +143,8 @@ impl TimedLimiter {
         }
     }
 
-    /// The cycle at which the timer shows `at`: the next such cycle, or now if `at` lies in the
-    /// half wrap behind.
+    /// Returns the cycle at which the timer shows `at`. The result is `now` if `at` lies within
+    /// half a wrap in the past, and otherwise the next such cycle.
     fn cycle_of(&self, at: u64, now: u64) -> u64 {
         let ticks = now / self.tick;
         let all = u64::MAX >> (64 - self.bits);

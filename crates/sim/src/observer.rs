@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The events of a run, for observers: everything that a timeline shows.
+//! The events of a run, which observers receive. A timeline is drawn from them.
 
 /// A kind of work on the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Track {
     /// The interrupt of the source with this index.
     Request(usize),
-    /// The interrupt of the timer of the source's own limiter, or of its polling.
+    /// The timer interrupt of the limiter, or of the polling, of the source with this index.
     Expiry(usize),
     /// The interrupt of the shared timer with this index.
     Timer(usize),
     /// The interrupt of the system's clock tick.
     Tick,
-    /// The bottom half of the flow with this index.
+    /// The bottom half for packets of the flow with this index.
     BottomHalf(usize),
-    /// The bottom half of packets without a receiver on the source with this index.
+    /// The bottom half for packets without a receiver, on the source with this index.
     Orphan(usize),
     /// The task with this index.
     Task(usize),
@@ -23,14 +23,14 @@ pub enum Track {
 /// A place where packets or requests wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Queue {
-    /// In the device of the source with this index.
+    /// The device of the source with this index.
     Device(usize),
-    /// The queue before the bottom half of the flow with this index.
+    /// The packets of the flow with this index that wait for their bottom half.
     Deferred(usize),
-    /// The queue before the bottom half of packets without a receiver on the source with this
-    /// index.
+    /// The packets without a receiver, on the source with this index, that wait for their bottom
+    /// half.
     Orphans(usize),
-    /// At the receiver with this index.
+    /// The delivered packets or events that wait for the receiver with this index.
     Backlog(usize),
 }
 
@@ -38,26 +38,27 @@ pub enum Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
-    /// The pending bit was set already; it holds one request.
+    /// The pending bit was already set. It can hold one request only.
     Pending,
-    /// The line was masked and keeps no pending bit.
+    /// The line was masked, and a masked line stores no pending bit.
     Masked,
     /// The device's queue was full.
     DeviceFull,
-    /// It is for nobody, and the network card dropped it before any interrupt (behnke2022 §2.2).
+    /// The packet had no receiver, and the network card dropped it before any interrupt (behnke2022
+    /// §2.2).
     NoReceiver,
-    /// It was for nobody, and the processor found out.
+    /// The packet had no receiver, which the processor found out.
     Orphan,
-    /// Its receiver had used up its budget.
+    /// The receiver's packet budget was used up.
     OverBudget,
-    /// The queue of the bottom half was full.
+    /// The queue for the bottom half was full.
     QueueFull,
-    /// The receiver's own backlog was full: its bottom half ran for nothing.
+    /// The receiver's queue was full, so that the bottom half ran in vain.
     BacklogFull,
 }
 
 impl Loss {
-    /// All reasons, in the order of a packet's way.
+    /// All reasons, in the order in which a packet can meet them.
     pub const ALL: [Loss; 8] = [
         Loss::Pending,
         Loss::Masked,
@@ -69,7 +70,7 @@ impl Loss {
         Loss::BacklogFull,
     ];
 
-    /// The reason in a few words, as the timeline and the tables say it.
+    /// Returns the reason in a few words, as timelines and tables print it.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -94,31 +95,32 @@ pub enum SimulationEvent {
     Lost(usize, Loss),
     /// The limiter masked the source.
     Masked(usize),
-    /// The source is unmasked.
+    /// The limiter unmasked the source.
     Unmasked(usize),
-    /// Work begins. Other work is stopped first, so at most one thing runs.
+    /// Work starts. If other work runs, [`Stops`](Self::Stops) comes first, so that at most one
+    /// thing runs.
     Starts(Track),
     /// Preempted work is resumed.
     Resumes(Track),
-    /// The work that runs is preempted.
+    /// The running work is preempted.
     Stops(Track),
-    /// The work that runs has ended.
+    /// The running work ends.
     Ends(Track),
     /// A job of a task was released.
     Released(usize),
     /// A job of a task ended after its deadline.
     Missed(usize),
-    /// The number of packets or requests in a queue has changed to this.
+    /// The number of packets or requests in a queue has changed to this number.
     Depth(Queue, u64),
 }
 
-/// An observer of a run. Events come in order of time.
+/// An observer of a run. It receives the events in order of time.
 pub trait Observer {
-    /// Receives an event of this cycle.
+    /// Receives an event. `at` is the cycle at which it happened.
     fn event(&mut self, at: u64, event: SimulationEvent);
 }
 
-/// The observer of a run that nobody watches, which costs nothing.
+/// Ignores all events, at no cost.
 impl Observer for () {
     #[inline(always)]
     fn event(&mut self, _: u64, _: SimulationEvent) {}

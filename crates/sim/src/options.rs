@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The options of a run: how long, with which of Weir's stages, with which costs and arrivals.
+//! The options of a run: the duration, the active stages, the costs and the arrivals.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -12,42 +12,42 @@ use crate::spread::Spread;
 pub struct Options {
     /// The length of the run in cycles.
     pub duration: u64,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// The spread of costs below the worst that the system states.
+    /// The distributions of costs below the stated worst cases.
     pub costs: CostSpreads,
-    /// Do the sources' limits hold?
+    /// Whether the limits of sources are enforced.
     pub limits: bool,
-    /// Do devices moderate?
+    /// Whether devices moderate their interrupts.
     pub moderation: bool,
-    /// When bottom halves run, and what decides ties.
+    /// When bottom halves run, and how ties in urgency are broken.
     pub defer: Defer,
-    /// The system's clock tick and what it accounts; none: no tick.
+    /// The system's clock tick and its accounting. `None` if there is no tick.
     pub tick: Option<Tick>,
-    /// By receiver, the cycles after its release until which it works, whatever was done in them,
-    /// in place of its WCET (the CPU-bound process of zhang2006 §5, the closed loop of behnke2021).
-    /// Receivers beyond the end of the list work for their WCET.
+    /// The closed loops, by receiver index: the cycles after each release for which the receiver
+    /// works, instead of its WCET (the CPU-bound process of zhang2006 §5, the closed loop of
+    /// behnke2021). Receivers that are `None` or beyond the end of the list work for their WCET.
     pub closed_loops: Vec<Option<u64>>,
-    /// The arrivals.
+    /// The streams of arrivals.
     pub feeds: Vec<Feed>,
 }
 
-/// The spreads of the costs of a run below the worst that is stated.
+/// The distributions of the costs of a run, up to the stated worst cases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostSpreads {
-    /// The spread of interrupts: limiters, handlers, units of work, top halves, early
-    /// demultiplexing.
+    /// The distribution for work in interrupts: limiters, handlers, units of work, top halves,
+    /// early demultiplexing.
     pub interrupts: Spread,
-    /// The spread of bottom halves.
+    /// The distribution for bottom halves.
     pub bottom_halves: Spread,
-    /// The spread of tasks.
+    /// The distribution for tasks.
     pub tasks: Spread,
-    /// The cost of bottom halves beside what the system states for each packet.
+    /// The costs of bottom halves beyond what the system states for each packet.
     pub batches: Batches,
 }
 
 impl CostSpreads {
-    /// The same spread for all; batches cost no more than their packets.
+    /// Uses the same distribution for all costs, without additional costs of batches.
     #[must_use]
     pub fn all(spread: Spread) -> Self {
         Self {
@@ -59,34 +59,34 @@ impl CostSpreads {
     }
 }
 
-/// The costs of packets together that a cost per packet does not contain, in cycles at worst. The
-/// bottom half that causes one pays it.
+/// The additional worst-case costs, in cycles, that depend on how many packets wait together. Each
+/// is charged to the bottom half that causes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batches {
-    /// The additional cost of the first bottom half after a time without any: its thread is woken,
-    /// and yields again.
+    /// The additional cost of the first bottom half after an idle period, whose thread has to be
+    /// woken and has to yield.
     pub wake: u64,
-    /// Packets of a flow that can wait without making each other dearer.
+    /// The number of packets of a flow that can wait without additional cost.
     pub room: u64,
-    /// The additional cost of a bottom half that begins while more packets of its flow wait, its
-    /// own among them: their buffers no longer fit the cache (behnke2022 §3 has larger bursts that
-    /// cost more).
+    /// The additional cost of a bottom half that starts while more than `room` packets of its flow
+    /// wait, the handled one included: their buffers no longer fit into the cache (in behnke2022 §3
+    /// larger bursts cost more per packet).
     pub beyond: u64,
 }
 
 /// When the bottom half of a packet runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defer {
-    /// Right after the top half, before every task, as in systems that know no receivers.
+    /// Right after the top half, before every task, as on systems that do not know the receivers.
     Immediate,
-    /// At the urgency of the packet's receiver, found in the top half (lee2010 §4).
+    /// At the urgency of the packet's receiver, which the top half finds (lee2010 §4).
     Exact(Ties),
-    /// At the urgency of the receiver that is expected on the device; the receiver itself is found
-    /// in the bottom half (zhang2006 §3.2).
+    /// At the urgency of the receiver that is predicted for the device. The bottom half finds the
+    /// actual receiver (zhang2006 §3.2).
     Predicted(By, Ties),
 }
 
-/// The word for a [`Defer`], as the command line and experiments say it.
+/// The name of a [`Defer`] on the command line and in experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deferral {
@@ -104,7 +104,7 @@ pub enum Deferral {
 }
 
 impl Deferral {
-    /// The deferral for this word, with ties broken so.
+    /// Returns the [`Defer`] of this name, with ties in urgency broken by `ties`.
     #[must_use]
     pub const fn with(self, ties: Ties) -> Defer {
         match self {
@@ -117,7 +117,7 @@ impl Deferral {
     }
 }
 
-/// The order of a bottom half and work of the same urgency.
+/// Whether a bottom half runs before other work of the same urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
@@ -132,10 +132,10 @@ pub enum Ties {
 pub enum By {
     /// The most urgent receiver that waits on the device (zhang2006 §3.2).
     Waiting,
-    /// The most urgent receiver that has ever registered.
+    /// The most urgent receiver that is registered on the device.
     Registered,
-    /// The most urgent receiver that waits and got enough of the last packets (zhang2006 §7 leaves
-    /// it to future work).
+    /// The most urgent receiver that waits and has got a sufficient share of the last packets
+    /// (zhang2006 §7 leaves this to future work).
     History,
 }
 
@@ -144,14 +144,13 @@ pub enum By {
 pub struct Tick {
     /// Cycles between two ticks.
     pub period: u64,
-    /// Cycles that each tick takes, before every other interrupt.
+    /// Cycles that each tick takes. The tick's interrupt goes before all others.
     pub cost: u64,
-    /// How the account makes up for bottom halves that ran for others than the task that is
-    /// charged.
+    /// How the account compensates the charged task for bottom halves that ran for other tasks.
     pub compensation: Compensation,
 }
 
-/// How the account by the tick is corrected for bottom halves.
+/// How accounting by ticks compensates for bottom halves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compensation {
@@ -164,7 +163,7 @@ pub enum Compensation {
     Measured,
 }
 
-/// A stream of arrivals, and its target.
+/// A stream of arrivals and its target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Feed {
     /// The target.
@@ -176,9 +175,9 @@ pub struct Feed {
 /// The target of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The source with this index, for a request that is no packet, or for a packet whose flow its
-    /// selectors tell.
+    /// The source with this index. The arrivals are requests, or packets whose flows the source's
+    /// selectors find.
     Source(usize),
-    /// The source of the flow with this index, for a packet of it.
+    /// The flow with this index. The packets arrive at the source of the flow.
     Flow(usize),
 }

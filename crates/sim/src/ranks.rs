@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A set of ranks, which knows its highest.
+//! A set of ranks with fast access to the highest one.
 
-/// A set of ranks; rank 0 is the highest. Every operation costs the logarithm of their number to
-/// the base 64.
+/// A set of ranks; rank 0 is the highest. Each operation takes time proportional to the base-64
+/// logarithm of the number of ranks.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    /// A bit per rank; then a bit per word of the level before that is not empty, up to a level of
-    /// one word.
+    /// Level 0 has a bit for each rank. Each further level has a bit for each word of the level
+    /// below, which is set if that word is not 0. The last level is a single word.
     levels: Vec<Vec<u64>>,
 }
 
 impl Ranks {
-    /// An empty set of ranks below `count`.
+    /// Makes an empty set for the ranks below `count`.
     pub fn new(count: usize) -> Self {
         let mut levels = Vec::new();
         let mut words = count.div_ceil(64).max(1);
@@ -49,7 +49,7 @@ impl Ranks {
         }
     }
 
-    /// The highest rank in the set.
+    /// Returns the highest rank in the set.
     pub fn first(&self) -> Option<usize> {
         let mut at = 0;
         for level in self.levels.iter().rev() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tasks that are ready: the most urgent first, equals in the order of their release.
+//! The ready queue: the most urgent task first, tasks of the same urgency in the order of release.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,18 @@ use crate::ranks::Ranks;
 
 const URGENCIES: usize = 256;
 
-/// The ready queue of fixed-priority scheduling. No operation depends on the number of tasks.
+/// A ready queue for fixed-priority scheduling. Each operation takes constant time.
 #[derive(Debug)]
 pub(crate) struct Ready {
     queues: Vec<VecDeque<u32>>,
-    /// The urgencies of ready tasks, as ranks: the most urgent is 0.
+    /// The urgencies that have ready tasks, as ranks: the highest urgency has rank 0.
     some: Ranks,
-    /// The task that is first among the most urgent.
+    /// The first task of the highest urgency.
     first: Option<u32>,
 }
 
 impl Ready {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new() -> Self {
         Self {
             queues: vec![VecDeque::new(); URGENCIES],
@@ -38,14 +38,14 @@ impl Ready {
         URGENCIES - 1 - usize::from(urgency)
     }
 
-    /// Adds a task, behind its equals.
+    /// Adds a task behind the tasks of the same urgency.
     pub fn push(&mut self, task: usize, urgency: u8) {
         self.queues[usize::from(urgency)].push_back(task as u32);
         self.some.insert(Self::rank(urgency));
         self.find_first();
     }
 
-    /// Removes the first task of an urgency.
+    /// Removes the first task of this urgency.
     pub fn pop(&mut self, urgency: u8) {
         let queue = &mut self.queues[usize::from(urgency)];
         queue.pop_front();
@@ -55,7 +55,7 @@ impl Ready {
         self.find_first();
     }
 
-    /// Removes a task, wherever it stands among its equals.
+    /// Removes a task from any position in the queue.
     pub fn remove(&mut self, task: usize, urgency: u8) {
         let queue = &mut self.queues[usize::from(urgency)];
         queue.retain(|&other| other as usize != task);
@@ -65,18 +65,18 @@ impl Ready {
         self.find_first();
     }
 
-    /// Moves the first task of an urgency behind its equals.
+    /// Moves the first task of this urgency behind the others of the same urgency.
     pub fn rotate(&mut self, urgency: u8) {
         self.queues[usize::from(urgency)].rotate_left(1);
         self.find_first();
     }
 
-    /// Has a task ready equals?
+    /// Returns whether more than one ready task has this urgency.
     pub fn has_equals(&self, urgency: u8) -> bool {
         self.queues[usize::from(urgency)].len() > 1
     }
 
-    /// The first task among the most urgent.
+    /// Returns the first task of the highest urgency.
     #[inline]
     pub fn first(&self) -> Option<usize> {
         self.first.map(|task| task as usize)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds the flow of a recorded packet, by the demultiplexing table of core/.
+//! Finds the flow of a recorded packet with the demultiplexing table of core/.
 
 use weir_arrivals::{Packet, Protocol};
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, DemuxReceiver, SocketKey};
 use weir_model::{Selector, System};
 
-/// The flows of each source, as a table whose receivers are flows.
+/// The demultiplexing table of each source.
 #[derive(Debug)]
 pub(crate) struct Selectors {
     by_source: Vec<Flows>,
@@ -13,18 +13,19 @@ pub(crate) struct Selectors {
 
 #[derive(Debug)]
 struct Flows {
-    /// The table, whose receivers are flows.
+    /// The demultiplexing table. Its receivers are the flows.
     table: Demux,
-    /// The flow that takes what no other does.
+    /// The flow that gets the packets that match no other flow.
     rest: Option<usize>,
 }
 
-/// Slots per flow: a flow has at most two keys, and the table works best at most half full.
+/// The table's slots per flow. A flow has at most two keys, and a hash table is fast if at most
+/// half of it is used.
 const SLOTS: usize = 4;
 
 impl Selectors {
     /// # Errors
-    /// More flows than the table takes.
+    /// Fails if the system has more flows than a table can hold.
     pub fn new(system: &System) -> Result<Self, DemuxError> {
         let mut by_source = Vec::new();
         for source in 0..system.sources.len() {
@@ -34,8 +35,8 @@ impl Selectors {
                 rest: None,
             };
             for (index, flow) in system.flows_of(source) {
-                // Only the order of classes matters: of two flows with the same key the more urgent
-                // gets the packet.
+                // Only the order of classes matters: if two flows have the same key, the more
+                // urgent one gets the packet.
                 let class = system.receivers[flow.receiver].urgency / (u8::MAX / CLASSES + 1);
                 let reader = u16::try_from(index).map_err(|_| DemuxError::Capacity)?;
                 let keys = keys(&flow.selector);
@@ -51,9 +52,9 @@ impl Selectors {
         Ok(Self { by_source })
     }
 
-    /// The flow of a packet that was recorded at a source. A recording tells protocols and ports;
-    /// other selectors are ignored. The queues of a network card, which are the sources that
-    /// moderate, see what was recorded at any of them.
+    /// Returns the flow of a packet that was recorded at a source. A recording contains protocols
+    /// and ports; selectors of other kinds are ignored. The queues of a network card (the sources
+    /// that moderate) share all packets that were recorded at any of them.
     pub fn flow_of(&self, system: &System, source: usize, packet: &Packet) -> Option<usize> {
         let is_queue = |source: usize| system.sources[source].moderation.is_some();
         self.at(source, packet).or_else(|| {
@@ -81,8 +82,8 @@ impl Selectors {
     }
 }
 
-/// The keys by which packets of a flow are recognised; none: packets of the flow have no key of
-/// their own.
+/// Returns the keys that identify packets of a flow. Both are `None` if the selector has no such
+/// key.
 fn keys(selector: &Selector) -> [Option<SocketKey>; 2] {
     let protocol = selector.protocol.map(|protocol| match protocol {
         weir_model::Protocol::Tcp => Protocol::Tcp,
@@ -113,7 +114,7 @@ fn key_of_port(protocol: Protocol, port: u16) -> Option<SocketKey> {
     }
 }
 
-/// The protocol's number in IP's header.
+/// Returns the protocol number of the IP header.
 fn number(protocol: Protocol) -> u8 {
     match protocol {
         Protocol::Icmp => 1,

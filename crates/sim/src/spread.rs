@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The distributions of costs below the worst that a system states.
+//! Probability distributions of costs, up to the worst case that a system states.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,43 +7,43 @@ use std::str::FromStr;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 
-/// A distribution of costs up to the worst. All numbers are percentages of the worst. A cost whose
-/// worst is not 0 is at least one cycle.
+/// A distribution of costs up to the worst case. All numbers are percentages of the worst case. A
+/// cost whose worst case is not 0 is at least one cycle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// Always the worst.
+    /// Every cost is the worst case.
     Worst,
-    /// All cycles from this percentage of the worst to the worst, both included, with equal
+    /// Uniform: every number of cycles from `least` to the worst case, both included, has the same
     /// probability.
     Uniform {
-        /// The least percentage, 0 to 100.
+        /// The lower end as a percentage, 0 to 100.
         least: f64,
     },
-    /// Normal; a value that is not above 0 or is above the worst is drawn again.
+    /// Normal. A value that is 0 or less, or above the worst case, is drawn again.
     Normal {
-        /// The mean before the cut, above 0, up to 100.
+        /// The mean before truncation, above 0, up to 100.
         mean: f64,
-        /// The standard deviation before the cut, above 0, up to 100.
+        /// The standard deviation before truncation, above 0, up to 100.
         deviation: f64,
     },
-    /// Exponential; a value above the worst is drawn again, so its mean is mean - 100/(e^(100/mean)
-    /// - 1).
+    /// Exponential. A value above the worst case is drawn again, so that the mean is mean -
+    /// 100/(e^(100/mean) - 1).
     Exponential {
-        /// The mean before the cut, above 0, up to 100.
+        /// The mean before truncation, above 0, up to 100.
         mean: f64,
     },
 }
 
-/// The most draws, after which the mean is taken. With any spread a third of the draws or more
-/// succeeds, so this happens to one cost in 10^11.
+/// The most draws for a cost; after them the mean is used. With any distribution at least a third
+/// of the draws are in range, so that this happens to one cost in 10^11.
 const DRAWS: u32 = 64;
 
-/// A hundredth in parts of 2^64, a little above the exact value, so that hundredths of a cost below
-/// 2^42 cycles are whole where they should be.
+/// One percent as a multiple of 2^-64, rounded up a little, so that a percentage of a cost below
+/// 2^42 cycles is a whole number where the exact value is.
 const PERCENT: f64 = 18_446_744_073_709_551_616.0 / 100.0 * (1.0 + 4.0 * f64::EPSILON);
 
 impl Spread {
-    /// A cost whose worst is `worst`, both in cycles.
+    /// Draws a cost whose worst case is `worst`. Both are in cycles.
     #[inline]
     #[must_use]
     pub fn draw(self, worst: u64, rng: &mut impl Rng) -> u64 {
@@ -53,11 +53,12 @@ impl Spread {
         match self {
             Self::Worst => worst,
             Self::Uniform { least } => {
-                // Counted down from the worst, so that the least is rounded up. The factor is at
-                // most 2^64 - 1 parts of 2^64, so a cycle is left.
+                // The range is computed downwards from the worst case, so that the lower end is
+                // rounded up. The factor is at most 2^64 - 1 times 2^-64, so that at least one
+                // cycle is left.
                 let below = high(worst, ((100.0 - least) * PERCENT) as u64);
-                // Lemire's multiplication: the bias of 2^-64 of the range is far below what any run
-                // can see.
+                // Lemire's multiplication has a bias of 2^-64 of the range, which no run can
+                // detect.
                 worst - high(rng.random(), below + 1)
             }
             Self::Normal { mean, deviation } => redraw(worst, mean, || {
@@ -72,7 +73,7 @@ impl Spread {
     }
 }
 
-/// The upper half of the product.
+/// Returns the upper 64 bits of the product.
 fn high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
@@ -82,11 +83,11 @@ fn redraw(worst: u64, mean: f64, mut draw: impl FnMut() -> f64) -> u64 {
         .map(|_| draw())
         .find(|&percent| percent > 0.0 && percent <= 100.0)
         .unwrap_or(mean);
-    // Rounded to the nearest cycle, so that many small costs have the mean that was asked for.
+    // The value is rounded to the nearest cycle, so that many small costs have the stated mean.
     ((worst as f64 * (percent / 100.0) + 0.5) as u64).clamp(1, worst)
 }
 
-/// Why a text is no spread.
+/// Why a text is not a valid distribution.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no spread of costs: {wrong}; write worst, uniform:50%, normal:60%:10% or exponential:30%, all of the worst"
@@ -175,7 +176,7 @@ mod tests {
         (0..DRAWN).map(|_| spread.draw(worst, &mut rng)).collect()
     }
 
-    /// The mean of many draws and their standard deviation.
+    /// Returns the mean and the standard deviation of many draws.
     fn moments(text: &str, worst: u64) -> (f64, f64) {
         let drawn = drawn(text, worst);
         let mean = drawn.iter().sum::<u64>() as f64 / DRAWN as f64;
@@ -183,7 +184,7 @@ mod tests {
         (mean, (squares / DRAWN as f64).sqrt())
     }
 
-    /// Four standard errors are as far as a mean may be off.
+    /// A mean may deviate from the expected one by four standard errors.
     fn assert_moments(text: &str, worst: u64, mean: f64, deviation: f64) {
         let (seen_mean, seen_deviation) = moments(text, worst);
         let error = 4.0 * deviation / (DRAWN as f64).sqrt();
@@ -230,7 +231,8 @@ mod tests {
     #[test]
     fn normal_costs_have_their_mean_and_deviation() {
         assert_moments("normal:60%:5%", 100_000, 60_000.0, 5000.0);
-        // Half of the bell, cut at its top: mean - deviation · √(2/π), and deviation · √(1 - 2/π).
+        // The upper half of the bell is cut off: the mean is mean - deviation · √(2/π), and the
+        // deviation is deviation · √(1 - 2/π).
         let pi = std::f64::consts::PI;
         let mean = 100_000.0 - 10_000.0 * (2.0 / pi).sqrt();
         assert_moments(
@@ -245,8 +247,8 @@ mod tests {
     fn exponential_costs_have_the_mean_of_a_cut_exponential() {
         for (text, mean) in [("exponential:30%", 0.3_f64), ("exponential:100%", 1.0)] {
             let cut = (1.0 / mean).exp() - 1.0;
-            // The variance of an exponential that is cut at 1: m² - (1 + c)/c² with c = e^(1/m) -
-            // 1.
+            // The variance of an exponential distribution that is truncated at 1: m² - (1 + c)/c²
+            // with c = e^(1/m) - 1.
             let deviation = (mean * mean - (1.0 + cut) / (cut * cut)).sqrt();
             assert_moments(
                 text,
@@ -313,7 +315,7 @@ mod tests {
         ]
     }
 
-    /// Draws the same again and again.
+    /// A random number generator that returns the same number each time.
     struct Same(u64);
 
     impl rand::RngCore for Same {

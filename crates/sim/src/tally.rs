@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tallies of a run. Their size does not depend on its length.
+//! The statistics of a run. Their size does not depend on the duration of the run.
 
 use hdrhistogram::Histogram;
 
@@ -11,9 +11,9 @@ use crate::observer::Loss;
 pub enum Stage {
     /// Handlers and top halves: the purpose of the interrupts.
     Handlers,
-    /// Limiting: requests refused, timers, and the additional cost of a served request.
+    /// Limiting: refused requests, timer interrupts, and the additional cost of a served request.
     Limit,
-    /// Finding out the receivers in the top half.
+    /// Finding the receivers of packets in the top half.
     Demux,
     /// Bottom halves.
     BottomHalves,
@@ -28,7 +28,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All stages, in the order of a request's way.
+    /// All stages, in the order in which a request passes them.
     pub const ALL: [Stage; 8] = [
         Stage::Handlers,
         Stage::Limit,
@@ -56,7 +56,7 @@ impl Stage {
     }
 }
 
-/// Cycles by stage, which add up to those of the run.
+/// The cycles of each stage. Their sum is the duration of the run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stages([u64; Stage::ALL.len()]);
 
@@ -66,20 +66,20 @@ impl Stages {
         self.0[stage as usize] += cycles;
     }
 
-    /// The cycles of a stage.
+    /// Returns the cycles of a stage.
     #[must_use]
     pub fn of(&self, stage: Stage) -> u64 {
         self.0[stage as usize]
     }
 
-    /// All cycles.
+    /// Returns the cycles of all stages.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 }
 
-/// The numbers of losses, by reason.
+/// The number of losses for each reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses([u64; Loss::ALL.len()]);
 
@@ -89,19 +89,19 @@ impl Losses {
         self.0[why as usize] += 1;
     }
 
-    /// The number of losses for this reason.
+    /// Returns the number of losses for this reason.
     #[must_use]
     pub fn of(&self, why: Loss) -> u64 {
         self.0[why as usize]
     }
 
-    /// The number of all losses.
+    /// Returns the number of all losses.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons with a loss, with their numbers.
+    /// Iterates over the reasons that have caused losses, with the numbers of losses.
     pub fn reasons(&self) -> impl Iterator<Item = (Loss, u64)> {
         Loss::ALL
             .into_iter()
@@ -110,12 +110,12 @@ impl Losses {
     }
 }
 
-/// Spans of time in cycles: exact in number, least, most and sum; quantiles are exact to one
-/// hundredth.
+/// Statistics of time spans in cycles. Their number, minimum, maximum and sum are exact; quantiles
+/// have an error of at most one hundredth.
 #[derive(Debug, Clone, Default)]
 pub struct Spans {
-    /// The histogram, made with the second different value: spans that are always the same need
-    /// none, and a system may have thousands of tallies.
+    /// The histogram. `None` while all spans are equal: a system may have thousands of statistics,
+    /// and many of them have a single value.
     histogram: Option<Box<Histogram<u32>>>,
     count: u64,
     least: u64,
@@ -123,7 +123,8 @@ pub struct Spans {
     sum: u128,
 }
 
-/// The decimal digits that a histogram tells apart. A third would make it eight times as large.
+/// The number of significant decimal digits of the histogram. A third digit would make it eight
+/// times as large.
 const DIGITS: u8 = 2;
 
 impl Spans {
@@ -134,7 +135,7 @@ impl Spans {
             self.begin_histogram();
         }
         if let Some(histogram) = &mut self.histogram {
-            // The histogram grows with its values; a counter that is full stays full.
+            // The histogram grows with its values. A counter that has reached its maximum keeps it.
             let grown = histogram.record(span);
             debug_assert!(grown.is_ok());
         }
@@ -154,32 +155,33 @@ impl Spans {
         self.histogram = Some(Box::new(histogram));
     }
 
-    /// The number of spans.
+    /// Returns the number of spans.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The shortest span.
+    /// Returns the shortest span. `None` if there are no spans.
     #[must_use]
     pub fn least(&self) -> Option<u64> {
         (self.count > 0).then_some(self.least)
     }
 
-    /// The longest span.
+    /// Returns the longest span. `None` if there are no spans.
     #[must_use]
     pub fn most(&self) -> Option<u64> {
         (self.count > 0).then_some(self.most)
     }
 
-    /// The mean span.
+    /// Returns the mean span. `None` if there are no spans.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean is rounded anyway")]
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The span below which the fraction `quantile` of all lie, to one hundredth.
+    /// Returns the quantile of the spans for a fraction between 0 and 1, with an error of at most
+    /// one hundredth. `None` if there are no spans.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let within = match &self.histogram {
@@ -190,7 +192,7 @@ impl Spans {
     }
 }
 
-/// The least distance between arrivals.
+/// The shortest distance between consecutive arrivals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Gaps {
     last: Option<u64>,
@@ -198,7 +200,7 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Counts an arrival in this cycle, not before the last one.
+    /// Counts an arrival at cycle `at`, which must not be before the previous one.
     pub(crate) fn arrived(&mut self, at: u64) {
         if let Some(last) = self.last.replace(at) {
             let gap = at - last;
@@ -206,113 +208,115 @@ impl Gaps {
         }
     }
 
-    /// The fewest cycles between two arrivals; none if there were not two.
+    /// Returns the fewest cycles between two consecutive arrivals. `None` if there were fewer than
+    /// two.
     #[must_use]
     pub fn least(&self) -> Option<u64> {
         self.least
     }
 }
 
-/// The tally of a task.
+/// The statistics of a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskTally {
-    /// Jobs released.
+    /// Number of released jobs.
     pub released: u64,
-    /// Jobs that have ended.
+    /// Number of jobs that have ended.
     pub ended: u64,
-    /// Jobs, ended or running, that were not done by their deadline.
+    /// Number of jobs that did not end by their deadline, including unfinished ones.
     pub missed: u64,
-    /// From the release to the end of each job that has ended.
+    /// Response times of ended jobs: the cycles from release to end.
     pub responses: Spans,
-    /// The cycles that each job executed, of the jobs that ended.
+    /// Execution times of ended jobs, in cycles.
     pub executed: Spans,
     /// The sum of the cycles by which jobs ended after their deadlines (behnke2021 §III-A: l =
     /// t_end - d, accumulated).
     pub lateness: u64,
     /// Cycles that the task executed.
     pub ran: u64,
-    /// Cycles taken from the task: interrupts and bottom halves ran in them while it would have.
+    /// Cycles in which interrupts and bottom halves ran while this task would otherwise have run.
     pub interrupted: u64,
-    /// Those of them in which bottom halves for others ran.
+    /// The part of `interrupted` in which bottom halves for other tasks ran.
     pub interrupted_by_bottom_halves: u64,
-    /// Cycles charged to the task: top halves, early demultiplexing and bottom halves for it, and
-    /// its packets' shares of their handlers.
+    /// Cycles charged to the task: top halves, early demultiplexing and bottom halves of its
+    /// packets, and the shares of handlers for its packets.
     pub charged: u64,
-    /// Packets or events that bottom halves delivered and that it has got.
+    /// Packets or events that the task has received.
     pub received: u64,
-    /// Clock ticks that the system's account charges to it.
+    /// Clock ticks that the system's accounting charges to the task.
     pub ticks: i64,
 }
 
-/// The tally of a source.
+/// The statistics of a source.
 #[derive(Debug, Clone, Default)]
 pub struct SourceTally {
     /// Requests or packets that arrived.
     pub arrived: u64,
-    /// Interrupts of its line.
+    /// Interrupts of the source's line.
     pub interrupts: u64,
-    /// Those of them that the limiter refused.
+    /// The part of `interrupts` that the limiter refused.
     pub refused: u64,
-    /// Interrupts of its own timer.
+    /// Interrupts of the source's own timer.
     pub expiries: u64,
-    /// Runs of the handler, in either interrupt.
+    /// Runs of the handler, in the line's or the timer's interrupt.
     pub served: u64,
-    /// Packets that the handler took out of the device.
+    /// Packets that the handler took from the device.
     pub taken: u64,
-    /// Times that it was masked.
+    /// How often the limiter masked the source.
     pub masked: u64,
-    /// The least distance between requests or packets.
+    /// The shortest distance between requests or packets.
     pub gaps: Gaps,
-    /// Runs of the handler that ended after the source's deadline, which counts from the instant at
-    /// which the limiter let the request through; and `overdue`.
+    /// Handler runs that ended after the source's deadline, counted from the instant at which the
+    /// limiter admitted the request, plus `overdue`.
     pub missed: u64,
-    /// Requests whose handler has not run at the end, after their deadline: one, or none.
+    /// Requests (0 or 1) that are past their deadline at the end of the run and whose handler has
+    /// not run.
     pub overdue: u64,
-    /// Cycles from a request's arrival to the end of its handler. Requests that joined a waiting
-    /// one are not counted apart.
+    /// Response times: the cycles from a request's arrival to the end of its handler. Requests that
+    /// merged with a pending one are not counted separately.
     pub responses: Spans,
-    /// The losses.
+    /// The lost requests and packets, by reason.
     pub lost: Losses,
 }
 
-/// The tally of a flow's packets.
+/// The statistics of a flow's packets.
 #[derive(Debug, Clone, Default)]
 pub struct FlowTally {
     /// Packets that arrived.
     pub arrived: u64,
-    /// The least distance between packets.
+    /// The shortest distance between packets.
     pub gaps: Gaps,
-    /// Packets that the bottom half delivered to the receiver.
+    /// Packets that bottom halves delivered to the receiver.
     pub delivered: u64,
-    /// Packets that were delivered after the flow's deadline, or are late at the end of the run.
-    /// Lost packets are not among them.
+    /// Packets that were delivered after the flow's deadline, or are past it and undelivered at the
+    /// end of the run. Lost packets are not included.
     pub late: u64,
-    /// Cycles from the arrival to the end of the bottom half.
+    /// Latencies: the cycles from a packet's arrival to the end of its bottom half.
     pub latencies: Spans,
-    /// The losses.
+    /// The lost packets, by reason.
     pub lost: Losses,
 }
 
-/// The tally of a run.
+/// The statistics of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
-    /// Cycles that were simulated.
+    /// The simulated cycles.
     pub duration: u64,
-    /// Interrupts that the processor took, of all kinds.
+    /// Interrupts of all kinds that the processor took.
     pub interrupts: u64,
     /// The processor's time, by stage.
     pub stages: Stages,
-    /// The tasks, in the system's order.
+    /// The statistics of each task, in the system's order.
     pub tasks: Vec<TaskTally>,
-    /// The sources, in the system's order.
+    /// The statistics of each source, in the system's order.
     pub sources: Vec<SourceTally>,
-    /// The flows, in the system's order.
+    /// The statistics of each flow, in the system's order.
     pub flows: Vec<FlowTally>,
-    /// Interrupts of the shared timers, in the system's order.
+    /// The number of interrupts of each shared timer, in the system's order.
     pub timers: Vec<u64>,
     /// Cycles of top and bottom halves for packets without a receiver.
     pub orphans: u64,
-    /// Clock ticks while no task was there to be charged.
+    /// Clock ticks at which no task could be charged.
     pub idle_ticks: i64,
 }
 
@@ -337,7 +341,8 @@ mod tests {
             prop_assert_eq!((summed.least(), summed.most()), (spans.first().copied(), spans.last().copied()));
             let mean = spans.iter().sum::<u64>() as f64 / spans.len() as f64;
             prop_assert!((summed.mean().unwrap() - mean).abs() <= mean * 1e-9);
-            // The library rounds the rank where the product is hardly above a whole number.
+            // The histogram library rounds the rank if the product is only slightly above a whole
+            // number.
             let rank = ((quantile * spans.len() as f64).ceil() as usize).clamp(1, spans.len());
             let said = summed.quantile(quantile).unwrap() as f64;
             let near = |exact: u64| (said - exact as f64).abs() <= exact as f64 / 100.0 + 1.0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The trace of a run for the Perfetto UI: who runs when, what waits, what is lost (docs/trace.md).
+//! Writes the trace of a run for the Perfetto UI: what runs, what waits, and what is lost
+//! (docs/trace.md).
 //!
-//! The file is a Perfetto trace in protocol buffers; [`messages`] is the part of the format that
-//! Weir uses.
+//! The file is a Perfetto trace in protocol buffers. [`messages`] declares the part of the format
+//! that Weir uses.
 mod clock;
 pub mod messages;
 mod tracks;
@@ -20,41 +21,44 @@ use self::messages::{
 use self::tracks::{Declarations, Note, Uuids};
 use crate::observer::{Observer, SimulationEvent, Track};
 
-/// The name of the program, which the first packet of every trace has.
+/// The program's name in the first packet of every trace.
 pub const WRITTEN_BY: &str = "weir simulate";
 
-/// Bytes that are gathered before they are written.
+/// The size of the write buffer in bytes.
 const BUFFER: usize = 64 * 1024;
-/// The number of the only sequence of packets, which may be any but 0.
+/// The number of the only packet sequence. Any number except 0 is valid.
 const SEQUENCE: u32 = 1;
 
-/// Writes a trace during a run, in memory that depends on the system only. [`finish`](Self::finish)
-/// completes it; without it the end is missing.
+/// Writes a trace during a run. The memory in use depends on the system only, not on the length of
+/// the run. The caller has to call [`finish`](Self::finish); without it the end of the trace is
+/// missing.
 #[derive(Debug)]
 pub struct PerfettoTrace<W> {
     writer: W,
-    /// The first error of the writer; nothing is written after it.
+    /// The first write error. After an error nothing more is written.
     written: io::Result<()>,
     buffer: Vec<u8>,
-    /// The packet that is being written. A trace is the concatenation of its packets' traces.
+    /// The packet that is being written, as a trace of one packet: the concatenation of such traces
+    /// is a trace.
     packet: Trace,
     clock: TraceClock,
     uuids: Uuids,
     running: Option<Track>,
-    /// By uuid, the flow that joins the parts of a preempted job; 0: the job was not preempted.
+    /// The Perfetto flow that connects the parts of a preempted job, by track uuid. 0 if the job
+    /// was not preempted.
     parts: Vec<u64>,
-    /// The flow of the job that is preempted next.
+    /// The Perfetto flow number for the next job that is preempted.
     next_flow: u64,
     lines: Vec<LineTrack>,
 }
 
-/// The state of a source on its track.
+/// The state of a source's track.
 #[derive(Debug, Clone, Copy, Default)]
 struct LineTrack {
     masked: bool,
-    /// The instant of the last notes, in nanoseconds.
+    /// The instant of the latest notes, in nanoseconds.
     at: u64,
-    /// The notes at that instant, by iid.
+    /// The notes written for that instant, as a bit set by iid.
     noted: u16,
 }
 
@@ -104,11 +108,12 @@ impl<W: Write> PerfettoTrace<W> {
         trace
     }
 
-    /// Ends what runs and what is masked at the end of the run, `at` cycles after its start.
-    /// Returns the writer once all is written and flushed.
+    /// Closes the slices that are open at the end of the run, `at` cycles after its start. Flushes
+    /// and returns the writer.
     ///
     /// # Errors
-    /// The first error that the writer returned, whenever that was: a full disk, for example.
+    /// Returns the first error of the writer, even if it happened earlier in the run. An example is
+    /// a full disk.
     pub fn finish(mut self, at: u64) -> io::Result<W> {
         let at = self.clock.nanoseconds(at);
         if let Some(track) = self.running {
@@ -123,7 +128,7 @@ impl<W: Write> PerfettoTrace<W> {
         Ok(self.writer)
     }
 
-    /// The flow of the job on a track; 0 as long as it was not preempted.
+    /// Returns the Perfetto flow of the job on a track. 0 if the job was not preempted.
     fn job(&mut self, uuid: u64) -> &mut u64 {
         &mut self.parts[uuid as usize]
     }
@@ -134,8 +139,8 @@ impl<W: Write> PerfettoTrace<W> {
         }
     }
 
-    /// Notes something at a source. The same note in the same nanosecond is left out, since it
-    /// would only be drawn below the first.
+    /// Writes a note on the track of a source. The same note in the same nanosecond is skipped,
+    /// because Perfetto would draw it under the first one.
     fn note_at_source(&mut self, at: u64, source: usize, note: Note) {
         let line = &mut self.lines[source];
         if line.at != at {
@@ -153,7 +158,7 @@ impl<W: Write> PerfettoTrace<W> {
         self.named(at, EventType::Instant, uuid, note.iid(), None);
     }
 
-    /// Slices of a track have the name of the track.
+    /// Slices have the name of their track.
     fn begin(&mut self, at: u64, uuid: u64, flow: Option<u64>) {
         self.named(at, EventType::SliceBegin, uuid, uuid, flow);
     }
@@ -237,8 +242,8 @@ impl<W: Write> Observer for PerfettoTrace<W> {
             SimulationEvent::Stops(track) => {
                 self.running = None;
                 let uuid = self.uuids.track(track);
-                // A part that was resumed has had the job's flow since it began. Only the first
-                // part gets it here, at its end.
+                // A resumed part has had the job's flow from its beginning. The first part gets the
+                // flow here, at its end.
                 let first = *self.job(uuid) == 0;
                 if first {
                     *self.job(uuid) = self.next_flow;
@@ -271,7 +276,7 @@ impl<W: Write> Observer for PerfettoTrace<W> {
     }
 }
 
-/// An observer that is there only if it was asked for at run time.
+/// An observer that is chosen at run time. `None` ignores all events.
 impl<O: Observer> Observer for Option<O> {
     #[inline]
     fn event(&mut self, at: u64, event: SimulationEvent) {

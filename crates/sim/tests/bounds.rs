@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No run shows what `weir check` excludes: random systems, with sources that keep to their worst
-//! rates in many ways.
+//! No run violates the bounds of `weir check`. The systems are random, and their sources keep to
+//! their worst rates in many ways.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use weir_sim::{CostSpreads, Defer, Feed, Options, Spread, Target, Ties};
 const SYSTEMS: u64 = 400;
 const DURATION: u64 = 300_000;
 
-/// A system's text, and of each source the least time between two requests.
+/// Returns the text of a random system, and for each source the minimum time between two requests.
 fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
     let nests = rng.random_bool(0.3);
     let mut text = format!(
@@ -59,7 +59,7 @@ fn system(rng: &mut ChaCha8Rng) -> (String, Vec<u64>) {
     (text, gaps)
 }
 
-/// Arrivals at least so many cycles apart.
+/// Returns a random pattern whose arrivals are at least `gap` cycles apart.
 fn pattern(rng: &mut ChaCha8Rng, gap: u64) -> Pattern {
     let text = match rng.random_range(0..3) {
         0 => format!("{}Hz:phase={}us", 1_000_000 / gap, rng.random_range(1..500)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! No run shows what `weir check` excludes of packets: random systems with flows, bottom halves and
-//! receivers that packets release.
+//! No run violates the bounds of `weir check` for packets. The random systems have flows, bottom
+//! halves and receivers that packets release.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ use weir_sim::{
 const RUNS: u64 = 4;
 const DURATION: u64 = 200_000;
 
-/// A random system, as text.
+/// Returns the text of a random system.
 fn system(rng: &mut ChaCha8Rng) -> String {
     let nests = rng.random_bool(0.3);
     let cooperative = rng.random_bool(0.2);
@@ -54,7 +54,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
     let mut flows = String::new();
     let mut has_flow = vec![false; receivers];
     for index in 0..rng.random_range(1..4_usize) {
-        // Two flows take turns at half the rate, so that the source's is kept.
+        // Two flows take turns at half the rate each, so that the rate of their source is kept.
         let gap = [100, 200, 250, 500, 1000, 2000][rng.random_range(0..6_usize)];
         let of_source = rng.random_range(1..3_usize);
         for number in 0..of_source {
@@ -65,7 +65,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
             } else {
                 String::new()
             };
-            // A budget is for packets that have a port.
+            // A receiver with a budget gets only packets with a port.
             let port = if rng.random_bool(0.8) {
                 format!(
                     "selector = {{ protocol = \"udp\", port = {} }}\n",
@@ -147,7 +147,7 @@ fn system(rng: &mut ChaCha8Rng) -> String {
     text + &flows
 }
 
-/// How a device that holds so many packets waits for more of them.
+/// Returns the text of a random moderation for a device with a queue of `queue` packets.
 fn moderation(rng: &mut ChaCha8Rng, queue: u64) -> String {
     let absolute = rng.random_range(50..2000);
     let packet = if rng.random_bool(0.3) {
@@ -163,7 +163,7 @@ fn moderation(rng: &mut ChaCha8Rng, queue: u64) -> String {
     format!("moderation = {{ absolute = \"{absolute}us\"{packet}{count} }}\n")
 }
 
-/// Packets that keep to the worst rate of each source.
+/// Returns packets that keep to the worst rate of each source.
 fn feeds(system: &System, rng: &mut ChaCha8Rng) -> Vec<Feed> {
     let mut feeds = Vec::new();
     for (source, of) in system.sources.iter().enumerate() {
@@ -194,7 +194,7 @@ fn feeds(system: &System, rng: &mut ChaCha8Rng) -> Vec<Feed> {
     feeds
 }
 
-/// What was seen beside what is possible at worst.
+/// Observed values compared with their bounds.
 #[derive(Default)]
 struct Seen {
     held: u32,
@@ -215,17 +215,17 @@ impl Seen {
     }
 }
 
-/// Of all kinds.
+/// The comparisons of each kind.
 #[derive(Default)]
 struct All {
     interrupts: Seen,
     latencies: Seen,
-    /// Latencies behind moderation or a limit.
+    /// Latencies of packets that wait for moderation or for a limit.
     waits: Seen,
     queues: Seen,
-    /// Packets over budgets that are never used up, which there must not be.
+    /// Packets lost to budgets that, by the analysis, are never used up. There must be none.
     budgets: Seen,
-    /// And over budgets that may be.
+    /// Packets lost to budgets that, by the analysis, may be used up.
     overdrawn: u64,
     tasks: Seen,
     servers: Seen,
@@ -245,8 +245,8 @@ impl All {
             let row = analysis.row(Part::Request(source));
             let bound = row.and_then(|row| row.outcome.as_ref().ok());
             let what = || format!("s{source}\n{}", text());
-            // Of a limited source it would have to count from when the limit lets a request
-            // through.
+            // The deadline of a limited source counts from admission by the limiter, so its
+            // responses cannot be compared here.
             if system.sources[source].limit.policy == Policy::Off {
                 self.interrupts
                     .hold(of.responses.most(), bound.map(|of| of.response), &what);
@@ -294,8 +294,8 @@ impl All {
     }
 }
 
-/// From a packet's arrival to the end of its job, where each arrival is known to be the job's: the
-/// longest that was seen, and the bound.
+/// Compares the longest observed time from a packet's arrival to the end of its job with the bound.
+/// This is possible only if each arrival is known to release that job.
 fn from_arrival_to_end(
     system: &System,
     report: &CheckReport,
@@ -322,7 +322,7 @@ fn from_arrival_to_end(
 
 #[test]
 fn no_packet_takes_longer_than_its_bound() {
-    // Among the few systems of this seed each kind comes as near to its bounds as among many.
+    // The seed is chosen so that few systems come as close to the bounds of each kind as many do.
     let (seed, systems) = if is_long() { (1, 800) } else { (3, 200) };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut all = All::default();
@@ -348,7 +348,7 @@ fn no_packet_takes_longer_than_its_bound() {
             all.check(&system, &analysis, &report, &ran, &text);
         }
     }
-    // What so many systems have to show of what 800 show.
+    // Scales a number that 800 systems reach to the number of systems of this run.
     let share = |of: u32| of * systems / 800;
     assert!(
         all.budgets.held >= share(100) && all.overdrawn >= u64::from(share(1000)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small runs whose every instant was worked out by hand.
+//! Small runs, in which the instant of every event was computed by hand.
 
 use crate::common::{LINE, TASK, feed, flat, grouped, options, run};
 use weir_sim::tally::Stage;
@@ -12,7 +12,7 @@ use weir_sim::{
 fn an_interrupt_takes_its_time_from_the_task_that_runs() {
     let system = flat(&format!("{LINE}{TASK}"));
     let mut options = options(1000);
-    // At 50 and every 500 cycles from there.
+    // Requests arrive at 50 and every 500 cycles after that.
     options.feeds = vec![feed(&system, "line", "2kHz:phase=50us")];
     let (tally, log) = run(&system, &options);
     let about = |(at, event): &(u64, SimulationEvent)| match event {
@@ -51,7 +51,8 @@ fn an_interrupt_takes_its_time_from_the_task_that_runs() {
 fn a_pending_bit_is_one_deep() {
     let system = flat(LINE);
     let mut options = options(1000);
-    // The first is taken at 100; of those at 105 and 110, during it, one waits.
+    // The first request is taken at 100. Those of 105 and 110 come during its interrupt; one stays
+    // pending, and the other is lost.
     options.feeds = vec![feed(&system, "line", "bursts:3:gap=5us:period=900us")];
     let (tally, log) = run(&system, &options);
     let first = log.instants(SimulationEvent::Arrived(0))[0];
@@ -105,8 +106,8 @@ max_work = 1
     let mut nested = options(900);
     nested.feeds = feeds(&system);
     let (_, log) = run(&system, &nested);
-    // "second" preempts "low" at 10; "first", of the same group, waits for its end at 40, goes
-    // before "low", which resumes at 70.
+    // "second" preempts "low" at 10. "first" is in the same group as "second", so it waits until
+    // 40. It runs before "low", which resumes at 70.
     assert_eq!(starts(&log), [0, 10, 40]);
     assert_eq!(
         log.instants(SimulationEvent::Resumes(Track::Request(0))),
@@ -125,7 +126,7 @@ max_work = 1
     let mut queued = options(900);
     queued.feeds = feeds(&system);
     let (_, log) = run(&system, &queued);
-    // Nothing preempts "low", which ends at 100; then by order.
+    // Nothing preempts "low", which ends at 100. The others follow by their order.
     assert_eq!(starts(&log), [0, 130, 100]);
 }
 
@@ -180,8 +181,8 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
         feed(&system, "control", "1kHz:phase=200us"),
     ];
     let (tally, log) = run(&system, &options);
-    // Both interrupts take 10 + 20 + 5 + 3. The urgent bottom half runs at once, and its receiver
-    // after it; the other one waits until "busy" is done.
+    // Both interrupts take 10 + 20 + 5 + 3 cycles. The urgent bottom half runs at once, followed by
+    // its receiver. The other one waits until "busy" is done.
     assert_eq!(
         log.instants(SimulationEvent::Starts(Track::BottomHalf(0))),
         [238]
@@ -209,8 +210,8 @@ fn a_bottom_half_waits_for_its_receivers_urgency() {
 
     options.defer = Defer::Immediate;
     let (tally, log) = run(&system, &options);
-    // Without demultiplexing (35 per interrupt) both run right after their top halves; the first
-    // has 5 cycles left when the second packet comes.
+    // Without demultiplexing (35 cycles per interrupt) both bottom halves run right after their top
+    // halves. The first has 5 cycles left when the second packet comes.
     assert_eq!(
         log.instants(SimulationEvent::Starts(Track::BottomHalf(1))),
         [135]
@@ -244,15 +245,15 @@ fn ties_wait_or_run() {
 fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
     let system = flat(NETWORK);
     let mut options = options(450);
-    // 20 packets while "busy" runs: the device gives up to 4 at a time to a queue of 4.
+    // 20 packets arrive while "busy" runs. The device hands up to 4 at a time to a queue of 4.
     options.feeds = vec![feed(&system, "bulk", "bursts:20:gap=1us:period=10ms")];
     let (tally, log) = run(&system, &options);
     let flow = &tally.flows[1];
     assert_eq!(flow.arrived, 20);
     assert_eq!(flow.delivered, 0, "its receiver's turn has not come");
     let lost = &flow.lost;
-    // The first interrupt takes the one packet that is there, which leaves the device when the
-    // interrupt is over: of the 19 that come meanwhile 7 fit in.
+    // The first interrupt takes the only packet in the device, which leaves the device at the end
+    // of the interrupt. Of the 19 packets that come meanwhile, 7 fit into the device.
     assert_eq!(lost.of(Loss::DeviceFull), 12);
     assert_eq!(lost.of(Loss::QueueFull), 1 + 7 - 4);
     assert_eq!(
@@ -263,8 +264,8 @@ fn queues_are_as_long_as_stated_and_losses_have_their_reasons() {
 
     options.duration = 1000;
     let (tally, _) = run(&system, &options);
-    // The bottom halves are as urgent as their receiver and go first: two of the four that got
-    // through find its backlog full.
+    // The bottom halves are as urgent as their receiver and go first. So two of the four queued
+    // packets find the receiver's backlog full.
     assert_eq!(tally.flows[1].delivered, 2);
     assert_eq!(tally.flows[1].lost.of(Loss::BacklogFull), 2);
     assert_eq!(tally.tasks[2].received, 2);
@@ -291,7 +292,7 @@ fn a_moderated_device_interrupts_once_per_window_and_drops_what_is_for_nobody() 
         log.instants(SimulationEvent::Starts(Track::Request(0))),
         [400, 1400, 2400]
     );
-    // Every third packet completes a count of 3, within 300 cycles of the first.
+    // Every third packet completes a count of 3, within 300 cycles of the first packet.
     options.feeds = vec![feed(&system, "bulk", "10kHz:phase=100us")];
     let (_, log) = run(&system, &options);
     assert_eq!(
@@ -333,7 +334,8 @@ wcet = "150us"
         [[250], [400]]
     );
     let sliced = text.replace("[cpu.costs]", "time_slice = \"100us\"\n[cpu.costs]");
-    // one to 100, two to 200, one to 300, two to 350, one to 400.
+    // The numbers of packets are: one until 100, two until 200, one until 300, two until 350, one
+    // until 400.
     assert_eq!(
         ends(&crate::common::parse(&format!("{sliced}{tasks}"))),
         [[400], [350]]
@@ -361,7 +363,7 @@ wcet = "300us"
         &options(500),
     );
     assert_eq!(log.instants(SimulationEvent::Ends(Track::Task(1))), [310]);
-    // Three releases have waited; they are done one after the other.
+    // Three releases have waited; their jobs run one after the other.
     assert_eq!(
         log.instants(SimulationEvent::Ends(Track::Task(0))),
         [10, 320, 330, 340, 410]
@@ -392,7 +394,7 @@ bottom_half = "50 cycles"
     let spent = |wake, room, beyond| {
         let mut options = options(9_900);
         options.costs.batches = Batches { wake, room, beyond };
-        // Batches of four, 400 cycles apart and handled before the next.
+        // Batches of four packets arrive 400 cycles apart. Each batch is handled before the next.
         options.feeds = vec![feed(&system, "bulk", "10kHz:phase=50us")];
         let (tally, _) = run(&system, &options);
         assert_eq!(tally.sources[0].interrupts, 24);
@@ -401,7 +403,7 @@ bottom_half = "50 cycles"
     let packets = 24 * 4 * 50;
     assert_eq!(spent(0, 0, 0), packets);
     assert_eq!(spent(7, 0, 0), packets + 24 * 7);
-    // Two of each four begin while more than two wait.
+    // Two packets of each batch start while more than two wait.
     assert_eq!(spent(0, 2, 5), packets + 24 * 2 * 5);
     assert_eq!(spent(0, 4, 5), packets);
 }
@@ -418,7 +420,7 @@ fn a_tick_charges_whoever_runs_and_compensation_takes_it_back() {
             cost: 0,
             compensation,
         });
-        // "busy" is interrupted for "idle" all the time.
+        // "busy" is constantly interrupted by packets for "idle".
         options.feeds = vec![feed(&system, "bulk", "2kHz")];
         options.closed_loops = vec![None, Some(1_000_000)];
         let (tally, _) = run(&system, &options);
@@ -435,7 +437,7 @@ fn a_tick_charges_whoever_runs_and_compensation_takes_it_back() {
     let (charged, _, _) = ticks(Compensation::Measured, Defer::Immediate);
     assert!((charged - (999 - 210)).abs() <= 1, "{charged}");
     let (charged, _, _) = ticks(Compensation::Counted, Defer::Immediate);
-    // The paper's N is a whole number of packets: 14 of 70 cycles make a tick of 1000.
+    // In the paper N is a whole number of packets: 14 packets of 70 cycles make a tick of 1000.
     assert_eq!(charged, 999 - 2000 / 14);
     let (charged, _, taken) = ticks(Compensation::Measured, Defer::Exact(Ties::Run));
     assert_eq!((charged, taken), (999, 0), "nothing to compensate for");
@@ -447,7 +449,7 @@ fn a_bottom_half_that_costs_nothing_is_none() {
     let mut options = options(1000);
     options.feeds = vec![feed(&system, "bulk", "1kHz:phase=100us")];
     let (tally, log) = run(&system, &options);
-    // The top half delivers at 138, whatever runs then; the receiver itself waits for its turn.
+    // The top half delivers the packet at 138, whatever runs then. The receiver waits for its turn.
     assert_eq!(tally.flows[1].latencies.most(), Some(38));
     assert_eq!(log.instants(SimulationEvent::Released(2)), [138]);
     assert_eq!(log.instants(SimulationEvent::Ends(Track::Task(2))), [548]);
@@ -473,8 +475,8 @@ wcet = "300us"
         &crate::common::parse(&format!("{sliced}{tasks}")),
         &options(500),
     );
-    // The second job, released at 200 behind "long", begins at 260 when that has used a slice up
-    // since 60 and one since 160, and runs to its end.
+    // The second job is released at 200, behind "long". "long" uses up slices since 60 and since
+    // 160, so that the job starts at 260 and runs to its end.
     assert_eq!(
         log.instants(SimulationEvent::Ends(Track::Task(0)))[..2],
         [60, 320]
@@ -499,7 +501,7 @@ wcet = "100us"
     let cooperative = text.replace("[cpu.costs]", "tasks = \"cooperative\"\n[cpu.costs]");
     let system = crate::common::parse(&format!("{cooperative}{LINE}{tasks}"));
     let mut options = options(1000);
-    // The loop is over at 200, the interrupt lasts from 190 to 220.
+    // The closed loop is over at 200, while the interrupt lasts from 190 to 220.
     options.closed_loops = vec![Some(200)];
     options.feeds = vec![feed(&system, "line", "1kHz:phase=190us")];
     let (_, log) = run(&system, &options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Small runs behind limits, whose every instant was worked out by hand.
+//! Small runs with limited sources, in which the instant of every event was computed by hand.
 
 use crate::common::{CPU, LINE, TASK, feed, flat, options, parse, run};
 use weir_sim::tally::Stage;
@@ -19,8 +19,8 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
     let mut with = options(1000);
     with.feeds = vec![feed(&system, "line", "100kHz")];
     let (tally, log) = run(&system, &with);
-    // The first request is served in the line's interrupt (15 + 20); those that waited in the
-    // timer's (18 + 20), an interval after the service before.
+    // The first request is served in the line's interrupt (15 + 20 cycles). The waiting requests
+    // are served in the timer's interrupt (18 + 20), an interval after the previous service.
     assert_eq!(
         log.instants(SimulationEvent::Starts(Track::Request(0))),
         [0]
@@ -35,8 +35,8 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
         (5, 1, 4)
     );
     assert_eq!(source.arrived, 100);
-    // 35 for the first, 38 for each of four; of these 20 each are the handler's, and 10 are taking
-    // and leaving the line's interrupt.
+    // The first request takes 35 cycles, each of the other four 38. The handler accounts for 20 of
+    // each, and entry and exit of the line's interrupt for 10.
     assert_eq!(tally.stages.of(Stage::Handlers), 10 + 5 * 20);
     assert_eq!(tally.stages.of(Stage::Limit), 5 + 4 * 18);
     assert_eq!(
@@ -47,7 +47,7 @@ fn a_strict_limit_serves_one_per_interval_and_costs_what_it_costs() {
     let mut without = with.clone();
     without.limits = false;
     let (tally, _) = run(&system, &without);
-    // 30 cycles of each 30 go to the interrupt: the task never runs.
+    // The interrupt takes 30 of every 30 cycles, so that the task never runs.
     assert_eq!((tally.tasks[0].ran, tally.tasks[0].missed), (0, 1));
 }
 
@@ -61,7 +61,7 @@ fn what_waits_for_a_poll_at_the_end_is_not_late() {
     );
     let costs = costs.replace("INTERRUPTS", "flat");
     let system = parse(&format!("{costs}{line}{polled}"));
-    // The third poll, at 600, is beyond the end; the request of 450 waits for it.
+    // The third poll, at 600, is after the end of the run. The request of 450 waits for it.
     let mut options = options(599);
     options.feeds = vec![feed(&system, "line", "5kHz:phase=50us")];
     let (tally, _) = run(&system, &options);
@@ -79,7 +79,7 @@ fn what_a_limit_lets_through_is_bounded_by_its_curve_in_any_window() {
     let mut served = log.instants(SimulationEvent::Starts(Track::Request(0)));
     let expiries = log.instants(SimulationEvent::Starts(Track::Expiry(0)));
     let ends = log.instants(SimulationEvent::Ends(Track::Expiry(0)));
-    // Those that serve take 18 + 20 cycles, the others 12.
+    // A timer interrupt that serves takes 18 + 20 cycles, any other takes 12.
     served.extend(
         expiries
             .iter()
@@ -88,13 +88,13 @@ fn what_a_limit_lets_through_is_bounded_by_its_curve_in_any_window() {
             .map(|(start, _)| start),
     );
     served.sort_unstable();
-    // LIMIT-STRICT-1: one per closed window shorter than the interval.
+    // LIMIT-STRICT-1: each closed window shorter than the interval has at most one service.
     assert!(served.len() > 4500, "{}", served.len());
     assert!(served.windows(2).all(|pair| pair[1] - pair[0] >= 200));
 }
 
-/// The instants at which the line's interrupts begin behind this limit in hardware, every 50 cycles
-/// a request.
+/// Returns the instants at which the line's interrupts start behind this limit in hardware, with a
+/// request every 50 cycles.
 fn behind(limit: &str, duration: u64) -> Vec<u64> {
     let limit = format!("limit = {{ {limit}, place = \"hardware\", interval = \"200us\" }}\n");
     let system = flat(&format!("{LINE}{limit}"));
@@ -107,12 +107,12 @@ fn behind(limit: &str, duration: u64) -> Vec<u64> {
 #[test]
 fn a_limiter_in_hardware_delivers_what_it_noted_at_the_intervals_end() {
     assert_eq!(behind("policy = \"strict\"", 700), [50, 250, 450, 650]);
-    // The first token comes back an interval after the bucket was full.
+    // The first token is refilled an interval after the bucket was last full.
     assert_eq!(
         behind("policy = \"bucket\", burst = 3", 700),
         [50, 100, 150, 250, 450, 650]
     );
-    // A period begins with a delivery, and all come back with its end.
+    // A period begins with a delivery. All tokens are refilled at its end.
     assert_eq!(
         behind("policy = \"bursty\", burst = 3", 700),
         [50, 100, 150, 250, 300, 350, 450, 500, 550, 650]

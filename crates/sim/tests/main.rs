@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs whose course is known, bounds that hold in every run, and the traces of runs.
+//! Tests of the simulator: runs computed by hand, bounds that hold in every run, and traces.
 
 mod bounds;
 mod bounds_flows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A run needs as much memory as its system asks for, however long it is.
+//! The memory of a run depends on its system, not on its duration.
 
 use crate::common::{feed, flat, options};
 use crate::is_long;
@@ -12,7 +12,8 @@ use weir_sim::{Observer, Options, simulate_observed};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// A flooded line behind a limit, an overloaded receiver of packets, a task that is late for ever.
+/// The system has a flooded line behind a limit, an overloaded receiver of packets, and a task that
+/// is always late.
 const SYSTEM: &str = r#"
 [[timer]]
 name = "own"
@@ -48,7 +49,7 @@ receiver = "server"
 bottom_half = "100 cycles"
 "#;
 
-/// The most bytes in use at once during a run.
+/// Returns the most bytes in use at once during a run.
 fn peak(system: &System, options: &Options, observer: &mut impl Observer) -> usize {
     MEMORY.reset_peak_usage();
     let before = MEMORY.current_usage();
@@ -85,7 +86,7 @@ fn memory_is_the_same_for_twenty_times_the_time() {
         ),
         (watched(&short), watched(&long)),
     ] {
-        // A histogram of spans that are rarely as long may still grow by a step.
+        // A histogram may still grow by one step when a rare, long span is recorded.
         assert!(
             second <= first + first / 10,
             "{first} bytes, and for twenty times as long {second}"
@@ -93,7 +94,8 @@ fn memory_is_the_same_for_twenty_times_the_time() {
     }
 }
 
-// In a process of its own: what other tests allocate meanwhile would count, too.
+// The test runs in a process of its own. Otherwise the allocations of concurrent tests would count,
+// too.
 rusty_fork_test! {
     #[test]
     fn memory_does_not_grow_with_time() {

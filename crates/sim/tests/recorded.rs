@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded packets find their flows.
+//! Recorded packets are assigned to their flows.
 
 use std::io::Write;
 
@@ -31,7 +31,7 @@ receiver = "rest"
 selector = { port = 53 }
 "#;
 
-/// The text of a pattern that plays these rows.
+/// Returns the text of a pattern that plays these rows.
 fn recording(rows: &str) -> (tempfile::NamedTempFile, String) {
     let mut file = tempfile::Builder::new()
         .suffix(".csv")
@@ -98,7 +98,7 @@ fn a_recording_that_is_cut_off_during_the_run_is_no_run() {
         .collect();
     let (file, pattern) = recording(&format!("time_us\n{rows}"));
     options.feeds = vec![feed(&system, "modbus", &pattern)];
-    // It was read once, and good. Half of a row is left of it now.
+    // The file was valid when it was checked. Now it is cut in the middle of a row.
     file.as_file()
         .set_len(rows.len() as u64 / 2 + 1)
         .expect("it can be cut");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Prepares a system to run.
+//! Builds the initial state of a simulated system.
 
 use std::collections::VecDeque;
 
@@ -29,15 +29,15 @@ use super::lines::{Gate, SourceLine};
 use super::tasks::{Releases, Task, scramble};
 use super::{Engine, ProcessorState, Slots, Stream};
 
-/// The room for packets where the system does not state it: enough that no loss is missed, and a
-/// bound on the memory of a run.
+/// The capacity, in packets, of a queue whose capacity the system does not state. An overload still
+/// shows losses, and the memory of a run is bounded.
 pub(super) const UNSTATED: usize = 4096;
 
 impl<'a, O: Observer> Engine<'a, O> {
-    /// A system at the beginning of its run.
+    /// Builds the state at the beginning of a run.
     ///
     /// # Errors
-    /// What the run cannot be made with.
+    /// Fails if the system or the options cannot be simulated; [`SimulationError`] names the cause.
     pub fn new(
         system: &'a System,
         options: &'a Options,
@@ -150,7 +150,8 @@ impl<'a, O: Observer> Engine<'a, O> {
                     Trigger::Edge
                 };
                 let config = core_config(&source.limit, trigger);
-                // A timer that others share runs by itself, and the limiter reads no time from it.
+                // A timer that several sources share is free-running, and the limiter reads no time
+                // from it.
                 let bits = match source.limit.expiry {
                     Some(Expiry::Shared(_)) => 64,
                     _ => source.limit.bits,
@@ -255,15 +256,15 @@ impl Slots {
     }
 }
 
-/// The ranks of all interrupts; none for an interrupt that does not exist in this run.
+/// The rank of each interrupt. `None` if the interrupt does not exist in this run.
 struct AllRanks {
     requests: Vec<Option<usize>>,
     expiries: Vec<Option<usize>>,
     timers: Vec<usize>,
 }
 
-/// All interrupts of a run by rank: the higher group first, in a group the lower order. The clock
-/// tick ranks above all.
+/// Sorts all interrupts by rank: higher groups first, and within a group lower orders first. The
+/// clock tick ranks above all others.
 fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks) {
     let mut all: Vec<(Level, Track)> = Vec::new();
     for (index, source) in system.sources.iter().enumerate() {
@@ -283,7 +284,7 @@ fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks)
         Nesting::Grouped => level.group,
     };
     all.sort_by_key(|(level, _)| (std::cmp::Reverse(group(level)), level.order));
-    // It has the highest rank; see TICK_RANK.
+    // The clock tick has the highest rank; see `TICK_RANK`.
     let mut interrupts = vec![RankedInterrupt {
         track: Track::Tick,
         group: u32::MAX,
@@ -308,7 +309,7 @@ fn ranks(system: &System, options: &Options) -> (Vec<RankedInterrupt>, AllRanks)
     (interrupts, ranks)
 }
 
-/// The index of each flow that a recording names.
+/// Returns the index in the system of each flow that a recording names.
 fn named_flows(system: &System, pattern: &Pattern) -> Result<Vec<usize>, SimulationError> {
     let Pattern::File(recording) = pattern else {
         return Ok(Vec::new());
@@ -320,7 +321,7 @@ fn named_flows(system: &System, pattern: &Pattern) -> Result<Vec<usize>, Simulat
     recording.flows().iter().map(index_of).collect()
 }
 
-/// The sources that each shared timer clears in this run.
+/// Returns the sources that each shared timer clears in this run.
 fn clears(system: &System, options: &Options) -> Vec<Vec<usize>> {
     (0..system.timers.len())
         .map(|timer| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The costs in this run, drawn from their spreads.
+//! The costs of work in a run, drawn at random from their distributions.
 
 use weir_model::System;
 
@@ -7,7 +7,7 @@ use crate::observer::Observer;
 
 use super::Engine;
 
-/// The costs of a packet at worst, in cycles.
+/// The worst-case costs of one packet, in cycles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PacketCosts {
     pub top_half: u64,
@@ -15,12 +15,13 @@ pub(super) struct PacketCosts {
     pub bottom_half: u64,
 }
 
-/// The costs of packets.
+/// The worst-case costs of packets.
 #[derive(Debug)]
 pub(super) struct PacketCostTable {
-    /// The costs by flow.
+    /// The costs of a packet of each flow, by flow index.
     pub flows: Vec<PacketCosts>,
-    /// By source, the costs of its packets without a receiver: those of the dearest of its flows.
+    /// The costs of a packet without a receiver, by source index: the highest costs among the flows
+    /// of the source.
     pub orphans: Vec<PacketCosts>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrivals, and the devices that hold packets until an interrupt takes them.
+//! Arrivals, and the device queues that hold packets until an interrupt takes them.
 
 use std::collections::VecDeque;
 
@@ -11,35 +11,36 @@ use crate::options::{Defer, Target};
 
 use super::Engine;
 
-/// A packet between its arrival and its receiver.
+/// A packet between its arrival and its delivery to a receiver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QueuedPacket {
     pub source: u32,
-    /// Its flow; none: it has no receiver.
+    /// The packet's flow. `None` if the packet has no receiver.
     pub flow: Option<u32>,
     pub arrived: u64,
-    /// Cycles that its interrupt spent on it: its share of the handler, its top half, finding out
-    /// its receiver.
+    /// The cycles that the interrupt spent on this packet: its share of the handler, its top half,
+    /// and finding its receiver.
     pub spent: u64,
 }
 
-/// A device that holds packets: a queue of a network card.
+/// A device that holds packets, such as one queue of a network card.
 pub(super) struct DeviceRing {
     pub ring: VecDeque<QueuedPacket>,
     pub size: usize,
-    /// Its queue in the moderator, if it moderates.
+    /// The index of the queue in the moderator. `None` if the device does not moderate its
+    /// interrupts.
     pub moderated: Option<usize>,
 }
 
 impl DeviceRing {
-    /// The number of packets that an interrupt takes if it is taken now.
+    /// Returns the number of packets, `most` at most, that an interrupt would take now.
     pub fn ready(&self, most: u64) -> usize {
         usize::try_from(most).map_or(self.ring.len(), |most| self.ring.len().min(most))
     }
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Handles the next arrival of a stream.
+    /// Handles the next arrival of a stream and schedules the one after it.
     pub(super) fn arrive(&mut self, stream: usize) {
         let of = &mut self.streams[stream];
         let to = of.to;
@@ -61,7 +62,7 @@ impl<O: Observer> Engine<'_, O> {
         };
         if let (What::Packet(packet), None) = (arrival.what, flow) {
             flow = self.selectors.flow_of(self.system, source, &packet);
-            // On a network card the packet comes to the queue of its flow (behnke2022 §2.2).
+            // A network card puts the packet into the queue of its flow (behnke2022 §2.2).
             source = flow.map_or(source, |flow| self.system.flows[flow].source);
         }
         match arrival.what {
@@ -81,7 +82,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Puts a packet into the device.
+    /// Puts a packet into the device's queue.
     fn receive(&mut self, source: usize, flow: Option<usize>) {
         let now = self.now;
         if let Some(flow) = flow {
@@ -135,7 +136,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Ends the wait of a packet in the device for others.
+    /// Raises the moderated interrupts that are due now.
     pub(super) fn moderation_is_due(&mut self) {
         let due: Vec<usize> = match &mut self.moderator {
             Some(moderator) => moderator.due(self.now).collect(),
@@ -147,8 +148,8 @@ impl<O: Observer> Engine<'_, O> {
         self.moderation_changed();
     }
 
-    /// The cost of the interrupt's work for the packet at this place in the device: the top half,
-    /// and finding out the receiver.
+    /// Draws the interrupt's costs for the packet at position `place` of the device queue: the top
+    /// half, and finding the receiver.
     pub(super) fn packet_costs(&mut self, source: usize, place: usize) -> (u64, u64) {
         let costs = match self.flow_of(source, place) {
             Some(flow) => self.costs.flows[flow],
@@ -163,8 +164,8 @@ impl<O: Observer> Engine<'_, O> {
         (top_half, demux)
     }
 
-    /// Charges cycles of the interrupt to the packet at this place in the device; they are for its
-    /// receiver.
+    /// Charges `cycles` of the interrupt to the packet at position `place` of the device queue and
+    /// to the packet's receiver.
     pub(super) fn spend(&mut self, source: usize, place: usize, cycles: u64) {
         match self.flow_of(source, place) {
             Some(flow) => {
@@ -187,8 +188,8 @@ impl<O: Observer> Engine<'_, O> {
         packet.flow.map(|flow| flow as usize)
     }
 
-    /// Hands so many packets over to the bottom half. The packets that are left in the device ask
-    /// again.
+    /// Hands `packets` packets over to bottom halves. If packets are left in the device, the device
+    /// raises its interrupt again.
     pub(super) fn hand_over(&mut self, source: usize, packets: usize) {
         self.tally.sources[source].taken += packets as u64;
         let mut asks = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupts that have begun.
+//! Interrupts in progress, from entry to return.
 
 use weir_model::Nesting;
 
@@ -9,33 +9,33 @@ use crate::tally::Stage;
 use super::lines::Service;
 use super::{Engine, ProcessorState};
 
-/// An interrupt, as the controller knows it.
+/// An interrupt with its rank in the interrupt controller.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RankedInterrupt {
-    /// Its track on the timeline.
+    /// The interrupt's track on the timeline.
     pub track: Track,
-    /// Its group: higher groups preempt lower ones, if interrupts nest.
+    /// The preemption group. If interrupts nest, higher groups preempt lower ones.
     pub group: u32,
 }
 
-/// The clock tick ranks above all others.
+/// The rank of the clock tick, above all other interrupts.
 pub(super) const TICK_RANK: usize = 0;
 
-/// An interrupt that has begun.
+/// An interrupt in progress.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub rank: usize,
     pub track: Track,
-    /// Cycles to the end of the present part.
+    /// Cycles until the current part of the interrupt ends.
     pub left: u64,
-    /// The work of the present part for a source.
+    /// The source's work in the current part of the interrupt.
     pub service: Service,
-    /// For a shared timer, the next of its sources.
+    /// The index of the next source to clear. Only the interrupt of a shared timer uses it.
     pub next: usize,
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// May this interrupt be taken now?
+    /// Returns whether the interrupt with this rank may preempt the running work.
     pub(super) fn may_preempt(&self, rank: usize) -> bool {
         match self.frames.last() {
             None => true,
@@ -46,7 +46,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Takes an interrupt.
+    /// Starts the interrupt with this rank.
     pub(super) fn take(&mut self, rank: usize) {
         self.asking.remove(rank);
         self.tally.interrupts += 1;
@@ -61,7 +61,8 @@ impl<O: Observer> Engine<'_, O> {
             Track::Tick => Service::tick(self.options.tick.map_or(0, |tick| tick.cost)),
             Track::BottomHalf(_) | Track::Orphan(_) | Track::Task(_) => Service::limiting(0),
         };
-        // Without a cycle of its own, an interrupt could be taken for ever at one instant.
+        // Each interrupt takes at least one cycle. Otherwise an interrupt could be taken without
+        // end at one instant.
         if service.cycles() == 0 {
             service.limit = 1;
         }
@@ -77,7 +78,7 @@ impl<O: Observer> Engine<'_, O> {
         self.runs(ProcessorState::Interrupt, cycles, track, false);
     }
 
-    /// Resumes an interrupt that another had preempted.
+    /// Resumes the topmost interrupt after a nested one has ended.
     pub(super) fn resume_frame(&mut self) {
         if let Some(frame) = self.frames.last() {
             let (cycles, track) = (frame.left, frame.track);
@@ -85,7 +86,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Ends the present part of the running interrupt.
+    /// Ends the current part of the running interrupt.
     pub(super) fn finish_frame(&mut self) {
         let Some(mut frame) = self.frames.pop() else {
             return;
@@ -107,7 +108,7 @@ impl<O: Observer> Engine<'_, O> {
         self.ended(frame.track);
     }
 
-    /// Charges `cycles` of a service to stages: first the limiter, then the handler, then the
+    /// Charges `cycles` of a service to stages: the limiter first, then the handler, then the
     /// demultiplexing.
     pub(super) fn account_service(&mut self, service: &Service, cycles: u64) {
         let mut left = cycles;
@@ -131,7 +132,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Ends the part of an interrupt that served a source.
+    /// Completes the part of an interrupt that served a source.
     fn complete(&mut self, frame: &Frame) {
         let service = &frame.service;
         if service.serves {

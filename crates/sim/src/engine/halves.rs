@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bottom halves: where packets wait for theirs, and which bottom half runs when (zhang2006 §3.2,
-//! lee2010 §4). The decisions are those of core/include/weir/defer.h.
+//! Bottom halves: the queues in which packets wait for them, and the order in which they run
+//! (zhang2006 §3.2, lee2010 §4). The decisions are made by the code behind
+//! core/include/weir/defer.h.
 
 use std::collections::VecDeque;
 
@@ -17,42 +18,45 @@ use super::build::UNSTATED;
 use super::devices::QueuedPacket;
 use super::{Engine, ProcessorState, Work};
 
-/// Packets that wait for their bottom halves, in the order in which they are handled.
+/// A FIFO queue of packets that wait for their bottom halves.
 #[derive(Debug, Default)]
 pub(super) struct HalfQueue {
     packets: VecDeque<QueuedPacket>,
-    /// The cycles of the first one's bottom half once it has begun, and those that are left.
+    /// The total and the remaining cycles of the first packet's bottom half. `None` until that
+    /// bottom half has started.
     begun: Option<(u64, u64)>,
 }
 
-/// All packets that wait for their bottom halves, in classes: one for each urgency where the
-/// receivers are known, one for each device where they are predicted, else one for all.
+/// All packets that wait for their bottom halves, sorted into classes. If receivers are known in
+/// the top half, there is a class for each urgency. If receivers are predicted, there is a class
+/// for each device. Otherwise there is a single class.
 pub(super) struct Halves {
     mode: Defer,
-    /// The queue of each class.
+    /// The packet queue of each class.
     queues: Vec<HalfQueue>,
     urgencies: Vec<u8>,
-    /// The number of packets in all classes.
+    /// The total number of waiting packets.
     packets: usize,
-    /// The classes whose bottom half has begun; the last one began last.
+    /// The classes whose bottom half has started, in the order of starting.
     begun: Vec<usize>,
     pending: Pending,
-    /// The packets of each flow that wait.
+    /// The waiting packets of each flow.
     flows: Vec<FlowState>,
-    /// The packets of each source that wait and have no receiver.
+    /// The number of waiting packets without a receiver, by source.
     orphans: Vec<usize>,
-    /// The budget of each receiver; none: it gets as many packets as come.
+    /// The packet budget of each receiver. `None` if the receiver has no budget.
     budgets: Vec<Option<BudgetState>>,
-    /// Is the next bottom half the first after a time without any?
+    /// Whether the next bottom half is the first after an idle period, so that its thread has to be
+    /// woken.
     wakes: bool,
     predicted: Option<Predictions>,
 }
 
-/// What is left of a receiver's budget.
+/// The remaining packet budget of a receiver.
 #[derive(Debug)]
 struct BudgetState {
     of: TickBudget,
-    /// The number of the last tick at which it began anew.
+    /// The number of the clock tick at which the budget was replenished last.
     tick: u64,
     left: u64,
 }
@@ -66,7 +70,7 @@ impl BudgetState {
         }
     }
 
-    /// Takes a packet's part, if there is one left.
+    /// Takes one packet from the budget. Returns whether a packet was left.
     fn admits(&mut self, now: u64) -> bool {
         let tick = now / self.of.tick;
         if tick != self.tick {
@@ -82,16 +86,17 @@ impl BudgetState {
 #[derive(Debug)]
 struct FlowState {
     receiver: usize,
-    /// Is the receiver's budget for its packets?
+    /// Whether the receiver of the flow has a packet budget.
     has_budget: bool,
-    /// The class of its packets, or of its receiver at the predictors.
+    /// The class of the flow's packets. With prediction: the class of the flow's receiver at the
+    /// predictors.
     class: u8,
-    /// The packets that wait, and the room for them.
+    /// The number of waiting packets, and the most that can wait.
     waiting: usize,
     room: usize,
 }
 
-/// The budget of each receiver, whole.
+/// Returns the full budget of each receiver.
 fn budgets(system: &System) -> Vec<Option<BudgetState>> {
     let mut budgets: Vec<Option<BudgetState>> = system.receivers.iter().map(|_| None).collect();
     for flow in &system.flows {
@@ -102,27 +107,27 @@ fn budgets(system: &System) -> Vec<Option<BudgetState>> {
     budgets
 }
 
-/// The predictions of receivers for the packets of devices.
+/// The predictors of the receivers of each device's packets.
 struct Predictions {
     by: By,
     /// The predictor of each source.
     predictors: Vec<Predictor>,
-    /// The urgency of each class of receivers.
+    /// The urgency of each receiver class.
     urgencies: Vec<u8>,
-    /// For each receiver the sources that have packets for it, and its class.
+    /// For each receiver: the sources that have packets for it, and the receiver's class.
     devices_of: Vec<(Vec<usize>, u8)>,
 }
 
-/// The class of packets without a receiver, and of those for which nobody waits: the lowest one, so
-/// that address resolution and the like survive.
+/// The class of packets without a receiver, and of packets for which no receiver waits. The class
+/// is the lowest, so that such packets (address resolution, for example) are still handled.
 const LOWEST: u8 = 0;
 
-/// The most packets that wait in a class: core/ counts them in 16 bits.
+/// The most packets that can wait in a class: core/ counts them in 16 bits.
 const MOST_WAITING: u16 = u16::MAX;
 
 impl Halves {
     /// # Errors
-    /// There are not so many classes.
+    /// Fails if the system needs more classes than core/ has.
     pub fn new(system: &System, mode: Defer) -> Result<Self, SimulationError> {
         let mut urgencies: Vec<u8> = system
             .flows
@@ -189,7 +194,8 @@ impl Halves {
         Ok(halves)
     }
 
-    /// The class whose first bottom half runs now, beside a task of this urgency or none.
+    /// Returns the class whose first bottom half runs now. Returns `None` if a task of urgency
+    /// `running` goes first, or if no packet waits.
     pub fn choose(&mut self, running: Option<u8>) -> Option<usize> {
         if self.is_empty() {
             return None;
@@ -197,7 +203,7 @@ impl Halves {
         if let Some(class) = self.pending.next(running, self.ties()) {
             self.begun.push(usize::from(class));
         }
-        // A bottom half that has begun goes on unless a task is more urgent.
+        // A started bottom half continues unless a task is more urgent.
         let &class = self.begun.last()?;
         (running.is_none_or(|running| self.urgencies[class] >= running)).then_some(class)
     }
@@ -211,13 +217,13 @@ impl Halves {
         }
     }
 
-    /// The receiver of the first packet in a class.
+    /// Returns the receiver of the first packet in a class. `None` if the packet has no receiver.
     pub fn receiver(&self, class: usize) -> Option<usize> {
         let flow = self.queues[class].packets.front()?.flow?;
         Some(self.flows[flow as usize].receiver)
     }
 
-    /// The track of the timeline for the bottom half of the first packet in a class.
+    /// Returns the timeline track of the bottom half of the first packet in a class.
     pub fn track(&self, class: usize) -> Track {
         match self.queues[class].packets.front() {
             Some(QueuedPacket {
@@ -228,7 +234,7 @@ impl Halves {
         }
     }
 
-    /// Charges so many cycles to the first bottom half in a class.
+    /// Subtracts `cycles` from the remaining work of the first bottom half in a class.
     pub fn ran(&mut self, class: usize, cycles: u64) {
         if let Some((_, left)) = &mut self.queues[class].begun {
             *left = left.saturating_sub(cycles);
@@ -245,7 +251,7 @@ impl Halves {
         }
     }
 
-    /// Takes a packet's part of its receiver's budget; is there none left?
+    /// Takes a packet from the budget of its receiver. Returns whether the budget is exceeded.
     fn is_over_budget(&mut self, flow: Option<usize>, now: u64) -> bool {
         let Some(flow) = flow
             .map(|flow| &self.flows[flow])
@@ -257,7 +263,8 @@ impl Halves {
         budget.is_some_and(|budget| !budget.admits(now))
     }
 
-    /// The number of packets that wait in the same queue, and the room there.
+    /// Returns the number of packets that wait in the same queue as this packet, and the capacity
+    /// of that queue.
     fn count_of(&mut self, packet: &QueuedPacket) -> (&mut usize, usize) {
         match packet.flow {
             Some(flow) => {
@@ -272,7 +279,8 @@ impl Halves {
         self.packets == 0
     }
 
-    /// The cost of the next bottom half beside the work for its packet.
+    /// Draws the additional cost of the next bottom half: waking its thread, and a backlog that
+    /// exceeds the cache.
     fn batch_costs(&mut self, batches: Batches, track: Track) -> u64 {
         let mut cycles = 0;
         if std::mem::take(&mut self.wakes) {
@@ -287,8 +295,8 @@ impl Halves {
         cycles
     }
 
-    /// Lets a packet wait for its bottom half. Returns how many of its flow wait; none if there is
-    /// no room.
+    /// Queues a packet for its bottom half. Returns how many packets of its flow wait, or `None` if
+    /// the queue is full.
     fn push(&mut self, packet: QueuedPacket) -> Option<usize> {
         let class = self.class_of(&packet);
         let (count, room) = self.count_of(&packet);
@@ -306,8 +314,8 @@ impl Halves {
         Some(count)
     }
 
-    /// Ends the bottom half of the first packet in a class. Returns the packet, the cycles of the
-    /// bottom half, and how many of its flow still wait.
+    /// Removes the first packet in a class, whose bottom half has ended. Returns the packet, the
+    /// cycles of the bottom half, and how many packets of the same flow still wait.
     fn pop(&mut self, class: usize) -> Option<(QueuedPacket, u64, usize)> {
         let packet = self.queues[class].packets.pop_front()?;
         self.packets -= 1;
@@ -328,8 +336,8 @@ impl Halves {
         Some((packet, cycles, count))
     }
 
-    /// Tells the predictors after a top half or a clock tick which devices' bottom halves are put
-    /// off, since history may be wrong.
+    /// Tells the predictors, after a top half or at a clock tick, which devices have deferred
+    /// bottom halves: the prediction from history may be wrong for them.
     pub fn put_off(&mut self, running: Option<u8>) {
         if self.predicted.is_none() || self.pending.would_run(running, self.ties()) {
             return;
@@ -344,7 +352,7 @@ impl Halves {
         }
     }
 
-    /// Sets the urgency of a device's packets to the one that its predictor says.
+    /// Sets the urgency of a device's class to the urgency that the predictor returns.
     fn predict(&mut self, source: usize) {
         let Some(predicted) = &self.predicted else {
             return;
@@ -360,7 +368,7 @@ impl Halves {
         self.pending.set_urgency(source as u8, urgency);
     }
 
-    /// Tells the predictors whether a receiver waits for packets from now on.
+    /// Tells the predictors that a receiver begins or stops waiting for packets.
     pub fn receiver_waits(&mut self, receiver: usize, waits: bool) {
         let Some(predicted) = &mut self.predicted else {
             return;
@@ -384,7 +392,7 @@ impl Halves {
 }
 
 impl Predictions {
-    /// Every receiver waits at the beginning.
+    /// At the beginning every receiver waits.
     fn new(
         system: &System,
         by: By,
@@ -416,7 +424,7 @@ impl Predictions {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Lets a packet that an interrupt has taken wait for its bottom half.
+    /// Queues a packet that an interrupt has taken from the device for its bottom half.
     pub(super) fn defer(&mut self, packet: QueuedPacket) {
         let (source, flow) = (
             packet.source as usize,
@@ -441,8 +449,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Without cost there is no bottom half: the handler has done all, and the receiver is told at
-    /// once. Where the receiver is only predicted, the bottom half has to find it out.
+    /// A bottom half that costs nothing is skipped: the receiver gets the packet in the top half.
+    /// If the receiver is only predicted, the bottom half is needed to find it.
     fn is_done_in_the_top_half(&self, packet: &QueuedPacket) -> bool {
         let costs = packet.flow.map(|flow| self.costs.flows[flow as usize]);
         let is_free = costs.is_some_and(|costs| costs.bottom_half == 0);
@@ -455,7 +463,7 @@ impl<O: Observer> Engine<'_, O> {
         self.tell(SimulationEvent::Depth(queue, depth as u64));
     }
 
-    /// Begins or resumes the bottom half of the first packet in a queue.
+    /// Starts or resumes the bottom half of the first packet in a queue.
     pub(super) fn enter_half(&mut self, queue: usize) {
         let track = self.halves.track(queue);
         let (cycles, resumes) = match self.halves.queues[queue].begun {
@@ -493,7 +501,7 @@ impl<O: Observer> Engine<'_, O> {
         self.hand_to_receiver(packet, cycles);
     }
 
-    /// Delivers the packet of a bottom half that took so many cycles.
+    /// Delivers a packet to its receiver after a bottom half of `cycles` cycles.
     fn hand_to_receiver(&mut self, packet: QueuedPacket, cycles: u64) {
         let source = packet.source as usize;
         let flow = packet.flow.map(|flow| flow as usize);
@@ -522,7 +530,8 @@ impl<O: Observer> Engine<'_, O> {
         deadline.is_some_and(|deadline| self.now - packet.arrived > deadline)
     }
 
-    /// Counts packets that are late at the end of the run, in a device or before their bottom half.
+    /// Counts the packets that are past their deadline at the end of the run and still wait in a
+    /// device or for a bottom half.
     pub(super) fn close_packets(&mut self) {
         let in_devices = self.lines.iter().filter_map(|line| line.device.as_ref());
         let waiting = self.halves.queues.iter().map(|queue| &queue.packets);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources, as the interrupt controller sees them: pending and enable bits, with the limiters
-//! behind them.
+//! Interrupt lines of sources: pending bits, enable bits, and the limiters that control them.
 
 use weir_model::{EventCosts, Policy};
 
@@ -11,37 +10,40 @@ use crate::observer::{Loss, Observer, SimulationEvent};
 use super::Engine;
 use super::devices::DeviceRing;
 
-/// A source's line.
+/// The interrupt line of a source.
 pub(super) struct SourceLine {
-    /// The limiter in software, which the source's interrupts call.
+    /// The software limiter that the source's interrupt handler calls. `None` if the source has
+    /// none.
     pub limiter: Option<TimedLimiter>,
-    /// The limiter in hardware, between the device and the interrupt controller.
+    /// The hardware limiter between the device and the interrupt controller. `None` if the source
+    /// has none.
     pub gate: Option<Gate>,
-    /// The ranks of the source's line and its own timer; none for the line of a source that is only
-    /// polled, or for a timer that others share.
+    /// The ranks of the source's line and of the source's own timer. `None` for the line of a
+    /// source that is only polled, and for a timer that sources share.
     pub request_rank: Option<usize>,
     pub expiry_rank: Option<usize>,
-    /// The polling interval in cycles, of a source that is polled.
+    /// The polling interval in cycles. `None` if the source is not polled.
     pub poll: Option<u64>,
     pub pending: bool,
-    /// The instant at which the pending request began to ask.
+    /// The instant at which the pending request was raised.
     pub asked: u64,
-    /// The instant since which only other interrupts keep the pending request from being taken.
+    /// The instant since which only other interrupts delay the pending request.
     pub admitted: u64,
-    /// The instant at which the timer that clears the source matched last.
+    /// The instant of the last match of the timer that clears the source.
     pub matched: u64,
-    /// The instant at which a request came whose interrupt the limiter has taken and refused; none
-    /// if no request is held back.
+    /// The instant at which the held-back request was raised. Its interrupt was taken, but the
+    /// limiter refused to serve it. `None` if no request is held back.
     pub held: Option<u64>,
     pub enabled: bool,
-    /// Is a level-triggered line high, so that it asks?
+    /// Whether a level-triggered line is high.
     pub is_high: bool,
-    /// The cycle that the timer watches for the limiter.
+    /// The cycle at which the timer tells the limiter that an instant has passed. `None` if the
+    /// limiter watches for nothing.
     pub watched: Option<u64>,
     pub costs: EventCosts,
-    /// Cycles of a served request without a limiter.
+    /// The cycles of a served request if nothing limits the source.
     pub plain: u64,
-    /// Cycles of the handler without units of work, and of one unit.
+    /// The cycles of the handler without units of work, and the cycles of one unit.
     pub handler: u64,
     pub work: u64,
     /// The most units of work in one interrupt.
@@ -49,27 +51,27 @@ pub(super) struct SourceLine {
     pub device: Option<DeviceRing>,
 }
 
-/// A limiter in hardware: it notes one request that comes too early and delivers it when the limit
-/// opens (regehr2005 §3.4). A request that may pass is delivered at once: the delay of silicon, K
-/// of docs/analysis.md, is in the bounds and not in the runs.
+/// A limiter in hardware. It stores one request that comes too early, and delivers it when the
+/// limit allows (regehr2005 §3.4). A request within the limit is delivered at once: the simulation
+/// leaves out the delay of the hardware, K of docs/analysis.md, which only the bounds contain.
 pub(super) struct Gate {
     pub limiter: TimedLimiter,
     pub open: bool,
-    /// The arrival of the request that is noted.
+    /// The arrival of the stored request. `None` if no request is stored.
     pub noted: Option<u64>,
 }
 
-/// The work of one part of an interrupt.
+/// The work of one part of an interrupt, for one source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Service {
     pub source: usize,
     pub serves: bool,
-    /// The instant at which the served request began to ask.
+    /// The instant at which the served request was raised. `None` if this part serves no request.
     pub asked: Option<u64>,
-    /// The instant at which the limiter let it through.
+    /// The instant at which the limiter admitted the request.
     pub admitted: u64,
     pub packets: usize,
-    /// Cycles by stage.
+    /// The cycles of each stage.
     pub tick: u64,
     pub limit: u64,
     pub handler: u64,
@@ -97,8 +99,8 @@ impl Service {
 }
 
 impl<O: Observer> Engine<'_, O> {
-    /// Makes the source ask for an interrupt. Without a device, a request is lost if one is pending
-    /// already; with one there is nothing to lose.
+    /// Raises the source's interrupt. If the source has no device queue and a request is already
+    /// pending, the new request is lost. If it has one, the queue keeps the packets.
     pub(super) fn ask(&mut self, source: usize) {
         if self.lines[source].gate.is_some() {
             self.ask_gate(source);
@@ -107,7 +109,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Sets the pending bit, for a request that has asked since `asked`.
+    /// Sets the pending bit for a request that was raised at `asked`.
     fn raise(&mut self, source: usize, asked: u64) {
         let line = &mut self.lines[source];
         if line.pending {
@@ -127,7 +129,7 @@ impl<O: Observer> Engine<'_, O> {
         self.tell(SimulationEvent::Lost(source, why));
     }
 
-    /// Lets a pending request ask the processor if it is enabled.
+    /// Signals a pending request to the processor if its line is enabled.
     fn let_through(&mut self, source: usize) {
         let line = &self.lines[source];
         if let Some(rank) = line.request_rank {
@@ -140,8 +142,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Changes the level of a line. A level that falls before its interrupt was taken is not
-    /// served.
+    /// Changes the level of a level-triggered line. If the level falls before the interrupt is
+    /// taken, the request is not served.
     pub(super) fn level(&mut self, source: usize, is_high: bool) {
         let line = &mut self.lines[source];
         line.is_high = is_high;
@@ -224,12 +226,13 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Begins the source's interrupt: asks the limiter.
+    /// Starts the source's interrupt and asks the limiter what to do.
     pub(super) fn take_request(&mut self, source: usize) -> Service {
         let now = self.now;
         let line = &mut self.lines[source];
         self.tally.sources[source].interrupts += 1;
-        // A line that is still high asks again; through the gate, where there is one.
+        // A line that is still high raises the interrupt again. If there is a hardware limiter, the
+        // limiter does so.
         line.pending = line.is_high && line.gate.is_none();
         let asked = std::mem::replace(&mut line.asked, now);
         let admitted = std::mem::replace(&mut line.admitted, now);
@@ -266,18 +269,18 @@ impl<O: Observer> Engine<'_, O> {
         service
     }
 
-    /// Begins the interrupt of the source's own timer: asks the limiter, or polls the line.
+    /// Starts the interrupt of the source's own timer: asks the limiter, or polls the line.
     pub(super) fn take_expiry(&mut self, source: usize) -> Service {
         self.tally.sources[source].expiries += 1;
         self.clear(source)
     }
 
-    /// Handles the source's part of a timer's interrupt.
+    /// Handles one source in a timer's interrupt.
     pub(super) fn clear(&mut self, source: usize) -> Service {
         let now = self.now;
         let line = &mut self.lines[source];
-        // Where the port does not serve inside the timer's interrupt, a pending request takes its
-        // own interrupt.
+        // If the port does not serve requests inside the timer's interrupt, a pending request takes
+        // an interrupt of its own.
         let pending = line.pending && (line.costs.expiry_served > 0 || line.poll.is_some());
         let orders = match &mut line.limiter {
             Some(limiter) => limiter.expired(now, pending),
@@ -350,12 +353,12 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Carries out the orders of the limiter.
+    /// Carries out the limiter's orders.
     fn perform(&mut self, source: usize, orders: Orders) {
         let line = &mut self.lines[source];
         let sets_timer = orders.arm.is_some() || orders.watch.is_some() || orders.disarm;
         if let Some(rank) = line.expiry_rank.filter(|_| sets_timer) {
-            // A channel has one compare register.
+            // A timer channel has one compare register, so a new instant replaces the old one.
             let slot = self.slots.own_timers + source;
             self.agenda.set(slot, orders.arm.unwrap_or(NEVER));
             self.asking.remove(rank);
@@ -376,11 +379,11 @@ impl<O: Observer> Engine<'_, O> {
         self.let_through(source);
     }
 
-    /// Counts the requests that are late at the end of the run.
+    /// Counts the requests that are past their deadline at the end of the run.
     pub(super) fn close_lines(&mut self) {
         for (source, line) in self.lines.iter().enumerate() {
             let deadline = self.system.sources[source].deadline;
-            // Nothing that waits for a poll has been let through.
+            // The limiter has not admitted a request that waits for a poll.
             let is_polled = self.policy_of(source) == Policy::Poll;
             let waits = line.pending && line.enabled && !is_polled;
             if waits && deadline.is_some_and(|deadline| self.now - line.admitted > deadline) {
@@ -390,7 +393,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The policy of this source in this run.
+    /// Returns the limiting policy of the source in this run.
     pub(super) fn policy_of(&self, source: usize) -> Policy {
         if self.options.limits {
             self.system.sources[source].limit.policy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tasks: their releases, their jobs, and the choice among them and the bottom halves.
+//! Tasks: their releases, their jobs, and the choice between them and bottom halves.
 
 use std::collections::VecDeque;
 
@@ -11,55 +11,56 @@ use crate::tally::Stage;
 
 use super::{Engine, ProcessorState, Work};
 
-/// A task.
+/// The state of a task.
 pub(super) struct Task {
     pub urgency: u8,
     pub wcet: u64,
-    /// Cycles of switching to it and back, once per job.
+    /// The cycles of switching to the task and back, charged once per job.
     pub switching: u64,
     pub deadline: Option<u64>,
-    /// Cycles after its release until which it works, in a closed loop.
+    /// In a closed loop: the cycles after each release for which the task works. `None` if the task
+    /// works for its WCET.
     pub closed_loop: Option<u64>,
     pub releases: Releases,
-    /// The room for packets or events that wait for it.
+    /// The most packets or events that can wait for the task.
     pub room: usize,
     pub job: Option<Job>,
-    /// Cycles until its equals get their turn.
+    /// The remaining cycles before tasks of the same urgency get their turn.
     pub slice: u64,
 }
 
-/// The cause of a task's releases.
+/// What releases a task's jobs.
 pub(super) enum Releases {
-    /// Time releases it. What is delivered to it waits for the end of its next job, which takes all
-    /// of it.
+    /// Jobs are released at fixed intervals. Packets and events wait until the end of the next job,
+    /// which takes all of them.
     Periodic {
         period: u64,
         jitter: u64,
-        /// The number and the instant of the last job that was released.
+        /// The number and the instant of the last released job.
         last: (u64, u64),
-        /// The number and the instant of the first job that has not ended.
+        /// The number and the instant of the oldest job that has not ended.
         first: (u64, u64),
-        /// The packets or events that were delivered and wait.
+        /// The number of delivered packets or events that wait.
         waiting: usize,
     },
-    /// Each packet or event that is delivered to it releases it, at these instants.
+    /// Each delivered packet or event releases a job. The queue holds the instants of the releases.
     Events(VecDeque<u64>),
 }
 
-/// A job that has been begun.
+/// The job that a task has started.
 pub(super) struct Job {
     pub released: u64,
-    /// Cycles that it still has to execute.
+    /// The remaining cycles.
     pub left: u64,
-    /// Cycles that it has executed.
+    /// The cycles that the job has executed.
     pub executed: u64,
-    /// Has it ever run?
+    /// Whether the job has ever run.
     pub started: bool,
 }
 
-/// The instant of job `number`: its nominal one and a jitter. The jitter follows from the seed and
-/// the number alone, so that no job has to be remembered; the instant is never before that of the
-/// job before it.
+/// Returns the release instant of job `number`: its nominal instant plus a jitter. The jitter
+/// depends only on the seed and the number, so that no job has to be stored. The result is never
+/// before the release of the previous job.
 fn release_of(seed: u64, number: u64, before: u64, period: u64, jitter: u64) -> u64 {
     let late = if jitter == 0 {
         0
@@ -72,8 +73,8 @@ fn release_of(seed: u64, number: u64, before: u64, period: u64, jitter: u64) -> 
         .max(before)
 }
 
-/// The finaliser of the SplitMix64 generator (Steele, Lea, Flood 2014): every bit of the result
-/// depends on every bit of `of`.
+/// The finalizer of the SplitMix64 generator (Steele, Lea, Flood 2014): every bit of the result
+/// depends on every bit of the argument.
 pub(super) fn scramble(of: u64) -> u64 {
     let mut z = of.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -86,12 +87,12 @@ impl<O: Observer> Engine<'_, O> {
         scramble(self.options.seed ^ scramble(task as u64))
     }
 
-    /// The first instant at which time releases a task.
+    /// Returns the first instant at which a periodic task is released.
     pub(super) fn first_release(&self, task: usize, period: u64, jitter: u64) -> u64 {
         release_of(self.release_seed(task), 0, 0, period, jitter)
     }
 
-    /// Releases a task by time.
+    /// Releases a job of a periodic task.
     pub(super) fn release(&mut self, task: usize) {
         let (now, seed) = (self.now, self.release_seed(task));
         if let Releases::Periodic {
@@ -113,7 +114,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Delivers something to a receiver. False if there is no room.
+    /// Delivers a packet or an event to a task. Returns false if the task's queue is full.
     pub(super) fn deliver(&mut self, task: usize) -> bool {
         let now = self.now;
         let receiver = &mut self.tasks[task];
@@ -149,7 +150,8 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     fn begin_job(&mut self, task: usize, released: u64) {
-        // The task from which interrupts take time may change here.
+        // The release may change the task that interrupts delay, so the elapsed cycles are charged
+        // first.
         self.settle();
         let worst = self.tasks[task].wcet;
         let work = self.draw_task(worst);
@@ -174,7 +176,7 @@ impl<O: Observer> Engine<'_, O> {
         self.attention = true;
     }
 
-    /// Ends the job of a closed loop whose time is over.
+    /// Ends the job of a closed-loop task whose time is over.
     pub(super) fn end_loop(&mut self, task: usize) {
         self.agenda.set(self.slots.loop_ends + task, NEVER);
         if self.running == ProcessorState::Thread(Work::Task(task)) {
@@ -183,7 +185,7 @@ impl<O: Observer> Engine<'_, O> {
         self.end_job(task);
     }
 
-    /// Ends the job of the running task, or its slice.
+    /// Ends the running task's job, or its time slice.
     pub(super) fn finish_task(&mut self, task: usize) {
         let of = &mut self.tasks[task];
         if of.job.as_ref().is_none_or(|job| job.left == 0) {
@@ -243,7 +245,7 @@ impl<O: Observer> Engine<'_, O> {
             self.ended(Track::Task(task));
             self.ready.pop(urgency);
         } else {
-            // A closed loop can end under an interrupt.
+            // A closed loop can end while an interrupt runs.
             self.ready.remove(task, urgency);
             self.begun = self.begun.filter(|&thread| thread != Work::Task(task));
         }
@@ -260,7 +262,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The most urgent of tasks and bottom halves.
+    /// Returns the most urgent of the ready tasks and bottom halves.
     pub(super) fn choose_thread(&mut self) -> Option<Work> {
         if self.begun.is_some() {
             return self.begun;
@@ -271,12 +273,12 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// The urgency of the most urgent task that is ready.
+    /// Returns the urgency of the most urgent ready task.
     pub(super) fn urgency_of_tasks(&self) -> Option<u8> {
         self.ready.first().map(|task| self.tasks[task].urgency)
     }
 
-    /// Begins or resumes a task or a bottom half.
+    /// Starts or resumes a task or a bottom half.
     pub(super) fn enter(&mut self, thread: Work) {
         if self.system.cpu.tasks == TaskModel::Cooperative {
             self.begun = Some(thread);
@@ -300,7 +302,7 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Charges so many cycles to a task.
+    /// Charges `cycles` cycles to a task.
     pub(super) fn task_ran(&mut self, task: usize, cycles: u64) {
         let of = &mut self.tasks[task];
         let mut switching = 0;
@@ -317,8 +319,8 @@ impl<O: Observer> Engine<'_, O> {
         self.tally.stages.add(Stage::Tasks, cycles - switching);
     }
 
-    /// Counts the jobs that are late at the end of the run as misses, whether or not they have
-    /// begun.
+    /// Counts as missed the unfinished jobs that are past their deadline at the end of the run,
+    /// whether or not they have started.
     pub(super) fn close_tasks(&mut self) {
         for task in 0..self.tasks.len() {
             let seed = self.release_seed(task);

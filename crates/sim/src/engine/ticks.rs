@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The clock tick, and the end of the run.
+//! The clock tick, and the accounting at the end of a run.
 
 use crate::observer::{Observer, Track};
 
@@ -21,7 +21,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Charges the tick to the task that runs, or would run but for interrupts (zhang2006 §3.1).
+    /// Charges the tick to the task that runs, or that would run if no interrupt were in progress
+    /// (zhang2006 §3.1).
     pub(super) fn account_tick(&mut self) {
         let running = self.ready.first();
         let urgency = self.urgency_of_tasks();
@@ -36,8 +37,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Corrects a task's slice: it gets back the time that others took, or pays for the work done
-    /// for it (zhang2006 §3.1: timeslice).
+    /// Corrects a task's time slice by `adjusted` ticks: the task gets back the time that work for
+    /// others took, or pays for work that was done for it (zhang2006 §3.1: timeslice).
     fn give_back(&mut self, task: usize, adjusted: i64) {
         let (Some(slice), Some(tick)) = (self.system.cpu.time_slice, self.options.tick) else {
             return;
@@ -50,13 +51,13 @@ impl<O: Observer> Engine<'_, O> {
             of.slice.saturating_sub(change).max(1)
         };
         if self.track() == Some(Track::Task(task)) {
-            // The present work has to end with its new slice.
+            // The running work is restarted so that it ends with the new slice.
             self.leave();
             self.attention = true;
         }
     }
 
-    /// Ends the run.
+    /// Completes the tally at the end of the run.
     pub(super) fn close(&mut self) {
         self.close_frames();
         self.close_tasks();

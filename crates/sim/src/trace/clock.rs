@@ -11,11 +11,11 @@ pub(super) struct TraceClock {
 }
 
 impl TraceClock {
-    /// The whole nanoseconds in so many cycles, [`i64::MAX`] at most (292 years): Perfetto counts
-    /// them with a sign.
+    /// Converts cycles to whole nanoseconds, at most [`i64::MAX`] (292 years): Perfetto stores them
+    /// as a signed number.
     pub fn nanoseconds(self, cycles: u64) -> u64 {
-        // The part below a second is converted apart, so that the division has 64 bits at any clock
-        // below 18 GHz.
+        // The part below a second is converted separately, so that the division fits 64 bits for
+        // any clock below 18 GHz.
         let (seconds, rest) = (cycles / self.hz, cycles % self.hz);
         let rest = u128::from(rest) * u128::from(NANOSECONDS) / u128::from(self.hz);
         u64::try_from(u128::from(seconds) * u128::from(NANOSECONDS) + rest)
@@ -35,7 +35,7 @@ mod tests {
         let clock = TraceClock { hz: 16_000_000 };
         let first: Vec<u64> = (0..4).map(|cycles| clock.nanoseconds(cycles)).collect();
         assert_eq!(first, [0, 62, 125, 187]);
-        // After a year it is not a nanosecond off.
+        // After a simulated year the result is still exact to the nanosecond.
         let year = 365 * 86_400 * 16_000_000;
         assert_eq!(clock.nanoseconds(year + 1), 365 * 86_400 * NANOSECONDS + 62);
     }

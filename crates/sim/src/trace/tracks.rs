@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tracks in the trace of a system: their numbers, names, groups and order.
+//! The tracks of a system's trace: numbers, names, groups and order.
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use super::messages::{
 };
 use crate::observer::{Loss, Queue, Track};
 
-/// The uuids of the groups. 0 is not free: in Perfetto it is the track at the root.
+/// The uuids of the groups. 0 is reserved: Perfetto uses it for the root track.
 const SYSTEM: u64 = 1;
 const SOURCES: u64 = 2;
 const INTERRUPTS: u64 = 3;
@@ -18,10 +18,10 @@ const BOTTOM_HALVES: u64 = 4;
 const TASKS: u64 = 5;
 const QUEUES: u64 = 6;
 /// The uuid of the first track. The name of a track's slices is interned under the track's uuid;
-/// other names are below it.
+/// other names have lower numbers.
 const FIRST: u64 = 16;
 
-/// A note on a track, beside the slices of what runs there.
+/// An instant event on a source's track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
     Arrived,
@@ -32,7 +32,7 @@ pub(super) enum Note {
 }
 
 impl Note {
-    /// The number under which its name is interned, from 1 to 15.
+    /// Returns the number of the note's interned name, from 1 to 15.
     pub fn iid(self) -> u64 {
         match self {
             Self::Arrived => 1,
@@ -60,7 +60,8 @@ impl Note {
     }
 }
 
-/// Numbers the tracks of a system. The numbers are small, since they are in every packet.
+/// Assigns uuids to the tracks of a system. Every packet contains a uuid, so small numbers keep the
+/// trace small.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Uuids {
     sources: usize,
@@ -79,12 +80,12 @@ impl Uuids {
         }
     }
 
-    /// The track of events at the source with this index.
+    /// Returns the track for events at the source with this index.
     pub fn source(self, index: usize) -> u64 {
         self.of_source(0, index)
     }
 
-    /// The track of this work.
+    /// Returns the uuid of the track of this work.
     pub fn track(self, track: Track) -> u64 {
         match track {
             Track::Request(source) => self.of_source(1, source),
@@ -97,7 +98,7 @@ impl Uuids {
         }
     }
 
-    /// The track of this queue's length.
+    /// Returns the track that shows the length of this queue.
     pub fn queue(self, queue: Queue) -> u64 {
         match queue {
             Queue::Device(source) => self.of_source(4, source),
@@ -107,7 +108,7 @@ impl Uuids {
         }
     }
 
-    /// One more than the highest number.
+    /// Returns one more than the highest uuid.
     pub fn end(self) -> u64 {
         self.track(Track::Tick) + 1
     }
@@ -129,9 +130,9 @@ impl Uuids {
     }
 }
 
-/// The declarations before the first event.
+/// The declarations that come before the first event.
 pub(super) struct Declarations {
-    /// Groups come before their members.
+    /// The declared tracks. Groups come before their members.
     pub tracks: Vec<TrackDescriptor>,
     /// The names of all slices and instants.
     pub names: Vec<EventName>,
@@ -169,12 +170,12 @@ impl Declarations {
         }
     }
 
-    /// The interrupts in the order of their ranks; where they nest, each preemption group has a
-    /// group of its own.
+    /// Declares the interrupts in the order of their ranks. If interrupts nest, each preemption
+    /// group gets a group of tracks.
     fn interrupts(&mut self, system: &System, uuids: Uuids) {
         let about = "Which interrupt runs, the most urgent first";
         self.group(INTERRUPTS, Some(SYSTEM), "interrupts", about);
-        // The simulator takes the tick before every other interrupt.
+        // In the simulation the clock tick goes before every other interrupt.
         self.runs(uuids.track(Track::Tick), INTERRUPTS, "clock tick");
         let requests = system
             .sources
@@ -293,7 +294,7 @@ impl Declarations {
         }
     }
 
-    /// A group, whose members are ordered as they are declared.
+    /// Declares a group, whose members are shown in the order of declaration.
     fn group(&mut self, uuid: u64, parent: Option<u64>, name: &str, about: &str) {
         self.declare(TrackDescriptor {
             parent_uuid: parent,
@@ -310,7 +311,7 @@ impl Declarations {
         });
     }
 
-    /// A track whose slices have the track's name.
+    /// Declares a track whose slices have the track's name.
     fn runs(&mut self, uuid: u64, parent: u64, name: &str) {
         self.track(uuid, parent, name);
         self.names.push(event_name(uuid, name));

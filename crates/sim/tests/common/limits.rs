@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random limits, and what they cost.
+//! Random limits and their costs.
 use std::fmt::Write;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// Of each policy and timing the costs of its interrupts.
+/// The costs of interrupts for each policy and timing.
 const COSTS: &str = r#"
 [cpu.costs]
 off = { request_served = "10 cycles" }
@@ -13,7 +13,7 @@ poll = { expiry_served = "14 cycles", expiry_empty = "9 cycles" }
 shared = { request_served = "13 cycles", expiry_base = "8 cycles", clear_empty = "3 cycles", clear_served = "9 cycles" }
 "#;
 
-/// The section of a system that states them, for a processor of 1 MHz.
+/// Returns the section of a system that states these costs, for a processor of 1 MHz.
 pub fn costs() -> String {
     let mut text = COSTS.to_owned();
     let all = "request_served = \"15 cycles\", request_refused = \"11 cycles\", expiry_served = \"18 cycles\", expiry_empty = \"12 cycles\"";
@@ -35,8 +35,8 @@ pub fn costs() -> String {
     text
 }
 
-/// A limit of any kind, or none, for the source with this index; and the timer that it takes, whose
-/// GROUP is left to fill in.
+/// Returns a random limit, or none, for the source with this index, and the limit's timer. GROUP in
+/// the timer's text is a placeholder for the caller.
 pub fn random(rng: &mut ChaCha8Rng, index: usize) -> (String, String) {
     let interval = rng.random_range(150..2000);
     let burst = rng.random_range(2..5);

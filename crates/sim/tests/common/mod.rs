@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Systems from texts, and runs of them.
+//! Builds systems from texts and runs them.
 #![allow(dead_code, reason = "the benchmark of papers/bench uses a part")]
 
 pub mod limits;
@@ -11,7 +11,7 @@ use weir_sim::{
     simulate_observed,
 };
 
-/// A source whose interrupt takes 20 cycles of its handler.
+/// A source whose handler takes 20 cycles.
 pub const LINE: &str = r#"
 [[source]]
 name = "line"
@@ -21,7 +21,7 @@ handler = "20 cycles"
 max_work = 1
 "#;
 
-/// A task of 95 cycles in each 1000.
+/// A task that runs 95 cycles in every 1000.
 pub const TASK: &str = r#"
 [[receiver]]
 name = "task"
@@ -31,8 +31,8 @@ deadline = "100us"
 wcet = "95us"
 "#;
 
-/// A processor of 1 MHz, so that a cycle is a microsecond. Interrupts take 10 cycles beside their
-/// handlers if nothing limits them.
+/// A processor of 1 MHz, so that a cycle is a microsecond. An unlimited interrupt takes 10 cycles
+/// in addition to its handler.
 pub const CPU: &str = r#"
 schema = 1
 [cpu]
@@ -45,12 +45,12 @@ strict = { eager = { request_served = "15 cycles", expiry_served = "18 cycles", 
 bursty = { lazy = { request_served = "14 cycles", request_refused = "11 cycles", expiry_served = "17 cycles", expiry_empty = "13 cycles" } }
 "#;
 
-/// The system that `rest` describes on [`CPU`], with interrupts that do not nest.
+/// Builds the system that `rest` describes on [`CPU`]. Its interrupts do not nest.
 pub fn flat(rest: &str) -> System {
     parse(&(CPU.replace("INTERRUPTS", "flat") + rest))
 }
 
-/// The same with interrupts that nest by their groups.
+/// Builds the system that `rest` describes on [`CPU`]. Its interrupts nest by groups.
 pub fn grouped(rest: &str) -> System {
     parse(&(CPU.replace("INTERRUPTS", "grouped") + rest))
 }
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> System {
     weir_model::parse("test.toml", text).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
-/// Everything as described, for so many cycles.
+/// Returns the options of a run of `duration` cycles with everything as the system describes it.
 pub fn options(duration: u64) -> Options {
     Options {
         duration,
@@ -74,7 +74,7 @@ pub fn options(duration: u64) -> Options {
     }
 }
 
-/// What a text says arrives at a source, or as packets of a flow.
+/// Returns a feed of the pattern to the source or flow called `to`.
 pub fn feed(system: &System, to: &str, pattern: &str) -> Feed {
     let source = system.sources.iter().position(|source| source.name == to);
     let flow = system.flows.iter().position(|flow| flow.name == to);
@@ -88,7 +88,7 @@ pub fn feed(system: &System, to: &str, pattern: &str) -> Feed {
     }
 }
 
-/// All that is told.
+/// The events of a run, in order.
 #[derive(Default)]
 pub struct Log(pub Vec<(u64, SimulationEvent)>);
 
@@ -99,7 +99,7 @@ impl Observer for Log {
 }
 
 impl Log {
-    /// The instants of an event.
+    /// Returns the instants of an event.
     pub fn instants(&self, wanted: SimulationEvent) -> Vec<u64> {
         let events = self.0.iter();
         events
@@ -109,7 +109,7 @@ impl Log {
     }
 }
 
-/// Runs, with everything told; whatever happened, the stages make up the whole time.
+/// Runs a system and logs all events. Asserts that the cycles of the stages add up to the duration.
 pub fn run(system: &System, options: &Options) -> (Tally, Log) {
     let mut log = Log::default();
     let tally =

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs against SimSo 0.8.5, a simulator of real-time scheduling by other authors: the same task
-//! sets, an interrupt being a task above all others, have the same responses.
+//! Compares runs with SimSo 0.8.5, an independent simulator of real-time scheduling. Both get the
+//! same task sets, with an interrupt as the task of the highest priority, and must give the same
+//! response times.
 //!
-//! Python's packages live in an environment of their own below target/, installed by the first run;
-//! `scripts/bootstrap.sh host` brings what that needs.
+//! The Python packages are in an environment of their own below target/, which the first run
+//! installs. `scripts/bootstrap.sh host` installs what that needs.
 mod python;
 
 use rand::{Rng, SeedableRng};
@@ -16,7 +17,8 @@ use python::{SimSoTask, simso};
 const CLOCK: u64 = 1_000_000;
 const DURATION: u64 = 400_000;
 
-/// The responses of the jobs of a track, in cycles; they end in the order of their releases.
+/// Returns the response times of the jobs of a track, in cycles. Jobs end in the order of their
+/// releases.
 fn responses(log: &common::Log, released: SimulationEvent, track: Track) -> Vec<u64> {
     let releases = log.instants(released);
     let ends = log.instants(SimulationEvent::Ends(track));
@@ -57,7 +59,7 @@ fn compare(interrupt: SimSoTask, tasks: &[SimSoTask]) {
     all.extend(tasks);
     let theirs = simso(&all, DURATION).responses;
     for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-        // One may count a job that ends at the very end of the run.
+        // Only one of the simulators may count a job that ends exactly at the end of the run.
         let common = ours.len().min(theirs.len());
         assert!(
             ours.len().abs_diff(theirs.len()) <= 1 && common > 1,
@@ -100,7 +102,7 @@ fn responses_are_those_of_simso() {
         (interrupt, tasks)
     });
     let sets: Vec<_> = sets.take(count).collect();
-    // SimSo uses one processor, and takes most of the time.
+    // SimSo uses one processor core and takes most of the time.
     let (some, others) = sets.split_at(count / 2);
     std::thread::scope(|scope| {
         for share in [some, others] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! SimSo in an environment of its own.
+//! Runs SimSo in a Python environment of its own.
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,10 +11,10 @@ mod environment;
 
 use environment::interpreter;
 
-// The benchmarks of papers/bench are compiled with this file, too.
+// The benchmarks of papers/bench also compile this file.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/simso");
 
-/// A task that is released at 0 and every period from there; a higher priority is more urgent.
+/// A task that is released at 0 and then once per period. A higher priority is more urgent.
 #[derive(Debug, Clone, Copy)]
 pub struct SimSoTask {
     pub period: u64,
@@ -22,16 +22,16 @@ pub struct SimSoTask {
     pub priority: u64,
 }
 
-/// What SimSo says.
+/// The result of a SimSo run.
 pub struct SimSo {
-    /// Of each task the responses of its jobs, in cycles.
+    /// The response times of each task's jobs, in cycles.
     pub responses: Vec<Vec<u64>>,
-    /// Seconds of processor time for the simulation alone.
+    /// The seconds of processor time that the simulation took, without setup.
     #[allow(dead_code, reason = "the benchmark reads it, the test does not")]
     pub seconds: f64,
 }
 
-/// SimSo's run of a task set; times in cycles.
+/// Runs a task set in SimSo. Times are in cycles.
 pub fn simso(tasks: &[SimSoTask], duration: u64) -> SimSo {
     let tasks: Vec<Value> = tasks
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is written as a trace is read back.
+//! A reader gets back what was written as a trace.
 mod reader;
 mod sequences;
 
@@ -28,10 +28,10 @@ fn seen(events: &[(u64, SimulationEvent)], end: u64) -> Seen {
     read(&written(events, end))
 }
 
-/// A slice that ran from `begin` to `end`.
+/// Returns a slice that ran from `begin` to `end`.
 fn ran(track: &str, begin: u64, end: u64, flows: (Option<u64>, Option<u64>)) -> Slice {
     let (_, name) = track.rsplit_once('/').unwrap();
-    // The track is called `VECTOR: NAME`, the slice NAME alone.
+    // A track is called `VECTOR: NAME`; its slices are called NAME.
     let name = name.split_once(": ").map_or(name, |(_, name)| name);
     Slice {
         track: track.to_owned(),
@@ -132,13 +132,13 @@ fn a_source_shows_what_it_asks_and_when_it_is_masked() {
     let mut events = vec![
         (16, SimulationEvent::Arrived(0)),
         (16, SimulationEvent::Masked(0)),
-        // Some ports mask what is masked.
+        // Some ports mask a source that is already masked.
         (32, SimulationEvent::Masked(0)),
         (48, SimulationEvent::Unmasked(0)),
         (64, SimulationEvent::Unmasked(0)),
         (80, SimulationEvent::Masked(0)),
     ];
-    // A burst in one cycle is told once, per reason.
+    // A burst in one cycle is written once for each reason.
     events.extend([(96, SimulationEvent::Arrived(0)); 600]);
     events.extend(Loss::ALL.map(|why| (96, SimulationEvent::Lost(0, why))));
     events.extend(Loss::ALL.map(|why| (96, SimulationEvent::Lost(0, why))));
@@ -148,7 +148,7 @@ fn a_source_shows_what_it_asks_and_when_it_is_masked() {
         name: "masked".to_owned(),
         ..ran("plant/sources/eth", begin, end, (None, None))
     };
-    // What is masked at the end was so until the end.
+    // A source that is masked at the end of the run has a slice that lasts until the end.
     assert_eq!(seen.slices, [masked(1000, 3000), masked(5000, 7000)]);
     let lost = [
         "pending already",
@@ -207,8 +207,8 @@ fn releases_misses_and_queues_are_shown() {
     );
 }
 
-/// The field numbers: Perfetto's own classes (`perfetto_trace_pb2` of the Python package perfetto
-/// 0.59) read these bytes as it is said beside them.
+/// Checks the field numbers. Perfetto's own classes (`perfetto_trace_pb2` of the Python package
+/// perfetto 0.59) decode these bytes to the text in the comments.
 #[test]
 fn the_bytes_are_those_of_perfettos_messages() {
     let task = Track::Task(1);
@@ -274,7 +274,7 @@ fn the_bytes_are_those_of_perfettos_messages() {
     }
 }
 
-/// Has room for so many bytes.
+/// A writer with a capacity of this many bytes.
 struct Disk(usize);
 
 impl Write for Disk {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reads a trace back, as Perfetto's trace processor would, and refuses what that would have to
-//! mend.
+//! Reads a trace as Perfetto's trace processor does, but rejects what Perfetto would silently
+//! repair.
 use std::collections::{BTreeMap, HashMap};
 
 use prost::Message;
@@ -9,23 +9,23 @@ use weir_sim::trace::messages::{
     TrackEvent,
 };
 
-/// A part of the time in which something ran or was masked.
+/// A time span in which work ran or a source was masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slice {
     pub track: String,
     pub name: String,
     pub begin: u64,
     pub end: u64,
-    /// The flows that come in at its begin and go out at its end.
+    /// The Perfetto flows that enter at the begin and leave at the end of the slice.
     pub flows: (Option<u64>, Option<u64>),
 }
 
-/// What the trace says, times in nanoseconds, tracks by their path.
+/// The content of a trace. Times are in nanoseconds; tracks are named by their path.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// The tracks in the order that the groups ask for, depth first.
+    /// The paths of the tracks in display order, depth first.
     pub tracks: Vec<String>,
-    /// In the order of their ends.
+    /// The slices, ordered by their ends.
     pub slices: Vec<Slice>,
     pub notes: Vec<(u64, String, String)>,
     pub depths: Vec<(u64, String, i64)>,
@@ -40,7 +40,7 @@ struct Reader {
     seen: Seen,
 }
 
-/// Everything in the file.
+/// Reads a whole trace file.
 pub fn read(bytes: &[u8]) -> Seen {
     let trace = Trace::decode(bytes).expect("a trace");
     let mut reader = Reader::default();
@@ -122,7 +122,7 @@ impl Reader {
         }
     }
 
-    /// The tracks below, groups left out.
+    /// Returns the tracks below `parent`, without the groups.
     fn leaves(&self, parent: Option<u64>) -> Vec<String> {
         let mut children: Vec<_> = self
             .tracks

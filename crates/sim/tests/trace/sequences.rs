@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random runs: whatever happens, the trace says it, and at most one thing runs.
+//! Random sequences of events are written to the trace completely, and at most one thing runs at a
+//! time.
 use std::collections::{BTreeMap, HashSet};
 
 use proptest::prelude::*;
@@ -8,14 +9,14 @@ use weir_sim::{Queue, SimulationEvent, Track};
 use super::reader::{Seen, Slice};
 use super::seen;
 
-/// What the processor does next.
+/// The next action of the simulated processor.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Goes to this track, if nothing of it is under way.
+    /// Switches to this track, unless work of the track is in progress.
     To(Track),
-    /// Ends what runs and goes on with what was preempted last.
+    /// Ends the running work and resumes the work that was preempted last.
     Back,
-    /// Only tells.
+    /// Reports an event without switching.
     Tell(SimulationEvent),
 }
 
@@ -44,15 +45,15 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![4 => track().prop_map(Step::To), 4 => Just(Step::Back), 3 => told.prop_map(Step::Tell)]
 }
 
-/// The parts of the jobs of a run, in cycles, and the events that tell of them.
+/// The expected job parts, in cycles, and the events that produce them.
 #[derive(Debug, Default)]
 struct Run {
     events: Vec<(u64, SimulationEvent)>,
-    /// Of each job its track and its parts.
+    /// Each job's track and parts.
     jobs: Vec<(Track, Vec<(u64, u64)>)>,
-    /// The jobs that have begun and not ended; the last one runs.
+    /// The indices of the jobs in progress; the last one runs.
     under_way: Vec<usize>,
-    /// The masked sources, each with its begin.
+    /// The masked sources, with the cycle at which each was masked.
     masked: BTreeMap<usize, u64>,
     masks: Vec<(usize, u64, u64)>,
     since: u64,
@@ -101,7 +102,7 @@ impl Run {
         self.under_way.last().map(|&job| self.jobs[job].0)
     }
 
-    /// What runs has run until now.
+    /// Ends the current part of the running job.
     fn part(&mut self) {
         let job = *self.under_way.last().unwrap();
         self.jobs[job].1.push((self.since, self.now));
@@ -135,7 +136,7 @@ impl Run {
     }
 }
 
-/// The end of the track's path.
+/// Returns the last component of the track's path.
 fn name(track: Track) -> &'static str {
     match track {
         Track::Request(0) => "ETH: eth",
@@ -152,12 +153,12 @@ fn name(track: Track) -> &'static str {
     }
 }
 
-/// Whole nanoseconds at 16 MHz.
+/// Converts cycles at 16 MHz to whole nanoseconds.
 fn nanoseconds(cycles: u64) -> u64 {
     cycles * 125 / 2
 }
 
-/// The slices of the job in their order, taken out of `slices`.
+/// Removes the slices of a job from `slices` and returns them in order.
 fn take_parts(slices: &mut Vec<Slice>, track: Track, parts: &[(u64, u64)]) -> Vec<Slice> {
     let mut taken = Vec::new();
     for &(begin, end) in parts {
@@ -199,7 +200,7 @@ fn notes(run: &Run) -> Vec<(u64, String, String)> {
         })
         .map(|(at, track, what)| (at, track, what.to_owned()))
         .collect();
-    // Two arrivals in a cycle are told once.
+    // Two arrivals in one cycle are written once.
     let mut told = HashSet::new();
     notes.retain(|note| note.2 != "arrived" || told.insert((note.0, note.1.clone())));
     notes
