@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles the shims under prefixed names: those that depend on the tick width once per width, the
-//! limit machine also with and without its record.
+//! Compiles the shims with prefixed function names. Shims that depend on the tick width are
+//! compiled once per width; the limiter is also compiled with and without its record.
 
 fn compile(shim: &str, library: &str, defines: &[(&str, &str)]) {
     let mut build = cc::Build::new();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Accounts for a host program, in 64-bit cycles. account_ffi.rs uses the structures with the same
- * layout.
+ * The account stage for a host program, with 64-bit cycles. account_ffi.rs declares structures of
+ * the same layout.
  */
 #define WEIR_CYCLE_BITS 64
 
@@ -11,7 +11,7 @@ _Static_assert(offsetof(weir_account_t, ticks) == 56 && sizeof(weir_account_t) =
 _Static_assert(offsetof(weir_account_process_t, adjusted) == 44 && sizeof(weir_account_process_t) == 48, "as in account_ffi.rs");
 _Static_assert(offsetof(weir_account_device_t, handled_before) == 28 && sizeof(weir_account_device_t) == 32, "as in account_ffi.rs");
 
-/* The parameters are those of the account.h functions that are called here. */
+/* The parameters are those of the functions of account.h that are called here. */
 uint32_t weir_ffi_account_start(weir_account_t *a, const weir_account_config_t *config)
 {
     weir_account_error_t error = weir_account_check(config);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * demux, defer and predict for a host program: the inline functions as functions with names, for 64
- * classes. The parameters are those of the headers' functions that are called here; a state is a
- * piece of the caller's memory.
+ * demux, defer and predict for a host program, with 64 classes: wraps the headers' inline functions
+ * in functions that can be linked. The parameters are those of the wrapped functions; the caller
+ * provides the memory of each state.
  */
 #define WEIR_CLASSES 64
 
@@ -19,7 +19,7 @@
 #include "../../../core/src/defer.c"
 #include "../../../core/src/demux.c"
 
-/* The twins of these layouts are in classes_ffi.rs. */
+/* classes_ffi.rs declares structures with the same layouts. */
 _Static_assert(sizeof(weir_demux_t) == 14 && offsetof(weir_demux_t, orphans) == 12, "as in classes_ffi.rs");
 _Static_assert(sizeof(weir_demux_slot_t) == 8 && offsetof(weir_demux_slot_t, which) == 6, "as in classes_ffi.rs");
 _Static_assert(sizeof(weir_demux_link_t) == 6 && offsetof(weir_demux_link_t, reader) == 2, "as in classes_ffi.rs");

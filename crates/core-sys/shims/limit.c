@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The limit machine for a host program, which needs every tick width at once: compiled once per
- * width under the prefix WEIR_FFI_PREFIX. Instants have 64 bits at this boundary, whatever the
- * width, and a limiter is a piece of the caller's memory, WEIR_FFI(size)() bytes long.
+ * The limiter for a host program that needs every tick width at once. This file is compiled once
+ * per width, with the prefix WEIR_FFI_PREFIX. The functions take and return 64-bit instants at
+ * every width. The caller provides the memory of a limiter, WEIR_FFI(size)() bytes.
  */
 #ifndef WEIR_FFI_PREFIX
 #define WEIR_FFI_PREFIX weir_ffi_limit_
@@ -20,7 +20,7 @@
 
 #include "../../../core/src/limit.c"
 
-/* A layout that is the same at every width; its twin is in limit_ffi.rs. */
+/* These layouts are the same at every width. limit_ffi.rs declares the same structures. */
 typedef struct {
     uint64_t interval;
     uint64_t lag;
@@ -70,7 +70,7 @@ static void widen(weir_limit_step_t s, weir_ffi_limit_step_t *wide)
                     (s.watch ? 0x20u : 0u) | (s.disarm ? 0x40u : 0u);
 }
 
-/* The parameters are those of the limit.h functions that are called here. */
+/* The parameters are those of the functions of limit.h that are called here. */
 size_t WEIR_FFI(size)(void)
 {
     return sizeof(weir_limit_t);
@@ -160,7 +160,7 @@ bool WEIR_FFI(next)(const weir_limit_t *const *limits, uint8_t count, uint64_t n
     return any;
 }
 
-/* False if the limiter keeps no record. */
+/* Returns false if the limiter keeps no record. */
 bool WEIR_FFI(record)(const weir_limit_t *limit, weir_ffi_limit_record_t *record)
 {
 #if WEIR_LIMIT_RECORD

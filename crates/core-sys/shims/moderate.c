@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The moderated queues for a host program, which needs every tick width at once: compiled once per
- * width under the prefix WEIR_FFI_PREFIX. Instants have 64 bits at this boundary, whatever the
- * width, and queues are an array in the caller's memory, WEIR_FFI(size)() bytes each.
+ * Moderated queues for a host program that needs every tick width at once. This file is compiled
+ * once per width, with the prefix WEIR_FFI_PREFIX. The functions take and return 64-bit instants at
+ * every width. The caller provides the memory of the queues, an array with WEIR_FFI(size)() bytes
+ * per queue.
  */
 #ifndef WEIR_FFI_PREFIX
 #define WEIR_FFI_PREFIX weir_ffi_moderate_
@@ -21,7 +22,7 @@
 
 #include "../../../core/src/moderate.c"
 
-/* Layouts that are the same at every width; their twins are in moderate_ffi.rs. */
+/* These layouts are the same at every width. moderate_ffi.rs declares the same structures. */
 typedef struct {
     uint64_t absolute;
     uint64_t packet;
@@ -51,7 +52,7 @@ static weir_moderate_config_t narrow(const weir_ffi_moderate_config_t *wide)
     return c;
 }
 
-/* The parameters are those of the moderate.h functions that are called here. */
+/* The parameters are those of the functions of moderate.h that are called here. */
 size_t WEIR_FFI(size)(void)
 {
     return sizeof(weir_moderate_t);
@@ -74,7 +75,7 @@ void WEIR_FFI(start)(weir_moderate_t *queues, uint16_t queue, const weir_ffi_mod
     weir_moderate_start(&queues[queue], &c);
 }
 
-/* Returns bit 0: accepted, bit 1: interrupt. */
+/* Returns two flags: bit 0 if the packet was accepted, bit 1 if the queue interrupts. */
 uint32_t WEIR_FFI(arrive)(weir_moderate_t *queues, uint16_t queue, uint64_t now)
 {
     weir_moderate_step_t step = weir_moderate_arrive(&queues[queue], (weir_ticks_t) now);
@@ -97,7 +98,7 @@ uint32_t WEIR_FFI(reconfigure)(weir_moderate_t *queues, uint16_t queue, const we
     return (uint32_t) weir_moderate_reconfigure(&queues[queue], &c, (weir_ticks_t) now, interrupt);
 }
 
-/* The next due instant of `count` queues from index `from` on. */
+/* Returns the next due instant among `count` queues, beginning at index `from`. */
 bool WEIR_FFI(next)(const weir_moderate_t *queues, uint16_t from, uint16_t count, uint64_t now, uint64_t *at)
 {
     weir_ticks_t instant = 0;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupt time charged to the process it was for (`include/weir/account.h`, zhang2006 §3.1 and
-//! §4), in 64-bit cycles.
+//! Charges interrupt time to the process that it was for (`include/weir/account.h`, zhang2006 §3.1
+//! and §4). Cycles have 64 bits.
 
 use std::ptr::null_mut;
 
 use crate::account_ffi::{self as ffi, RawAccount, RawConfig, RawDevice, RawProcess};
 
-/// The unit in which a balance is kept.
+/// The unit of a balance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Cycles, as measured: exact.
+    /// Measured cycles. The balance is exact.
     Measured,
-    /// Interrupts per device, of which N(t) make a tick: zhang2006 §3.1 to the letter, with its
-    /// errors (ACCOUNT-COUNTED-2).
+    /// Interrupts per device, N(t) of which make a tick. This is zhang2006 §3.1 to the letter, with
+    /// its errors (ACCOUNT-COUNTED-2).
     Counted,
 }
 
@@ -23,24 +23,24 @@ pub struct Config {
     pub mode: Mode,
     /// Cycles of a clock tick, 1 to 2³⁶.
     pub cycles_per_tick: u64,
-    /// Counted: the weight of the newest N(t) in its average, in 65,536ths: 1 to 65,535, or
-    /// [`Config::GAMMA`]. Measured: not used.
+    /// The weight of the newest N(t) in the average, in units of 1/65,536: 1 to 65,535, or
+    /// [`Config::GAMMA`]. The measured mode ignores it.
     pub gamma: u16,
 }
 
 impl Config {
-    /// The gamma of zhang2006 §4: 0.3.
+    /// The gamma of zhang2006 §4, 0.3, in units of 1/65,536.
     pub const GAMMA: u16 = 19_661;
 }
 
-/// Why an account is refused.
+/// Why the settings of an account are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountError {
-    /// The clock tick is 0 or above 2³⁶ cycles.
+    /// The clock tick is 0 cycles or more than 2³⁶.
     Tick,
-    /// The weight is 0.
+    /// The weight `gamma` is 0.
     Gamma,
-    /// More than 65,535 devices.
+    /// There are more than 65,535 devices.
     Devices,
 }
 
@@ -64,8 +64,7 @@ fn result(code: u32) -> Result<(), AccountError> {
     }
 }
 
-/// The changes by a clock tick to the process that it is charged to, in addition to the tick
-/// itself.
+/// The correction to the process that a clock tick is charged to, in addition to the tick itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Adjustment {
@@ -74,7 +73,7 @@ pub struct Adjustment {
     pub ticks: i32,
 }
 
-/// The interrupt time of a process, and of its ticks; in cycles, modulo 2⁶⁴.
+/// The interrupt time of a process and of the ticks charged to it, in cycles, modulo 2⁶⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ProcessReport {
     /// Interrupt time for the process.
@@ -82,31 +81,34 @@ pub struct ProcessReport {
     /// Interrupt time within the ticks that were charged to the process, whichever process the
     /// interrupts were for.
     pub hosted: u64,
-    /// The part that is in both: interrupt time for the process in its own ticks.
+    /// Interrupt time that counts in both `received` and `hosted`: interrupts for the process
+    /// during its own ticks.
     pub own: u64,
-    /// Ticks that the process was charged, minus those that it was given back: the sum of its
+    /// Ticks that were charged to the process minus ticks given back: the sum of all
     /// [`Adjustment`]s.
     pub adjusted: i32,
-    /// Cycles not adjusted yet: above 0, still to be charged; below 0, still to be given back.
-    /// Counted: by the current N(t).
+    /// Cycles that have not been adjusted yet. A positive number is still to be charged, a negative
+    /// one still to be given back. The counted mode converts interrupts to cycles with the current
+    /// N(t).
     pub owed: i64,
 }
 
 impl ProcessReport {
-    /// Interrupt time for the process while the tick was charged to others, or to none.
+    /// Interrupt time for the process during ticks that were charged to other processes or to none.
     #[must_use]
     pub fn charged(&self) -> u64 {
         self.received.wrapping_sub(self.own)
     }
 
-    /// Interrupt time for others, and for orphans, in ticks that were charged to the process.
+    /// Interrupt time for other processes and for orphans during ticks that were charged to this
+    /// process.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.hosted.wrapping_sub(self.own)
     }
 
-    /// The account's total correction for the process, in cycles: the adjusted ticks and the
-    /// balance. Measured: `charged() - taken()`.
+    /// The total correction for the process, in cycles: the adjusted ticks plus the balance. In the
+    /// measured mode it is `charged() - taken()`.
     #[must_use]
     pub fn compensated(&self, cycles_per_tick: u64) -> i64 {
         i64::from(self.adjusted)
@@ -115,50 +117,50 @@ impl ProcessReport {
     }
 }
 
-/// The packets of a device.
+/// The packets of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct DeviceReport {
-    /// Packets handled, modulo 2³².
+    /// Number of handled packets, modulo 2³².
     pub handled: u32,
     /// The cost of these packets in cycles, modulo 2⁶⁴.
     pub cycles: u64,
-    /// Counted: the average of N(t), the number of interrupts that make a tick; none until
-    /// something was measured.
+    /// The average of N(t), the number of interrupts that make a tick. `None` in the measured mode,
+    /// and until a cost has been measured.
     pub per_tick: Option<f64>,
 }
 
 /// Interrupt time that belongs to no process; in cycles, modulo 2⁶⁴.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Interrupt time of orphans: given back to the running process, and charged to none.
+    /// Interrupt time of orphans. It is given back to the running process and charged to none.
     pub orphans: u64,
     /// Interrupt time in ticks that were charged to no process.
     pub idle: u64,
-    /// Cycles that processes owed when they exited.
+    /// Cycles that processes still owed when they exited.
     pub unpaid: u64,
-    /// Cycles that were still to be given back to processes when they exited.
+    /// Cycles that the account still owed to processes when they exited.
     pub unreturned: u64,
     /// Interrupt time since the last tick.
     pub pending: u64,
 }
 
-/// The account of one processor; processes and devices have indices. A clone is independent, in the
-/// same state.
+/// The account of one processor. Processes and devices are identified by indices. A clone is an
+/// independent account in the same state.
 #[derive(Clone, Debug)]
 pub struct Account {
     mode: Mode,
     account: RawAccount,
     processes: Vec<RawProcess>,
     devices: Vec<RawDevice>,
-    /// Counted: a row of balances for each process.
+    /// The balances: in the counted mode, one row for each process.
     x: Vec<i64>,
 }
 
 impl Account {
-    /// `weir_account_start()`: no packets handled.
+    /// Calls `weir_account_start()`. The account begins without handled packets.
     ///
     /// # Errors
-    /// The error in the configuration, or [`AccountError::Devices`].
+    /// Fails if `config` is not valid, or with [`AccountError::Devices`].
     pub fn new(processes: usize, devices: usize, config: &Config) -> Result<Self, AccountError> {
         u16::try_from(devices).map_err(|_| AccountError::Devices)?;
         let raw = RawConfig {
@@ -184,7 +186,7 @@ impl Account {
         })
     }
 
-    /// Adds a process and returns its index, the next one.
+    /// Adds a process and returns its index. Indices are consecutive.
     pub fn add_process(&mut self) -> usize {
         self.processes.push(RawProcess::default());
         if self.mode == Mode::Counted {
@@ -193,13 +195,14 @@ impl Account {
         self.processes.len() - 1
     }
 
-    /// Cycles of a clock tick.
+    /// Returns the cycles of a clock tick.
     #[must_use]
     pub fn cycles_per_tick(&self) -> u64 {
         self.account.config.tick
     }
 
-    /// The process's row of balances (counted), and the number of its elements.
+    /// Returns the process's row of balances and the length of the row. The measured mode has no
+    /// rows.
     fn row(&self, process: usize) -> &[i64] {
         &self.x[process * self.devices.len()..][..self.devices.len()]
     }
@@ -213,11 +216,12 @@ impl Account {
         self.devices.len() as u16 // checked in `new`
     }
 
-    /// `weir_account_handled()`: a packet of `device` was handled for `process`, or for an orphan,
-    /// at the cost of `cycles`.
+    /// Calls `weir_account_handled()`: a packet of `device` was handled for `process`, at the cost
+    /// of `cycles`. `process` is `None` for an orphan.
     ///
     /// # Panics
-    /// If there is no such device or process; the same holds for all functions that take one.
+    /// Panics if the device or the process does not exist. The same holds for all functions that
+    /// take one.
     pub fn handled(&mut self, device: usize, process: Option<usize>, cycles: u64) {
         let x = match (self.mode, process) {
             // SAFETY: the row has an element for each device; if there is no such device, the index
@@ -243,8 +247,8 @@ impl Account {
         }
     }
 
-    /// `weir_account_tick()`: the clock tick, which is charged to `running`, or to no process
-    /// (idle).
+    /// Calls `weir_account_tick()` at a clock tick. The tick is charged to `running`, or to no
+    /// process if it is `None` (idle).
     pub fn tick(&mut self, running: Option<usize>) -> Adjustment {
         let x = match (self.mode, running) {
             (Mode::Counted, Some(process)) => self.row_mut(process),
@@ -269,8 +273,8 @@ impl Account {
         Adjustment { ticks }
     }
 
-    /// `weir_account_exit()`: the process's debt is written off into [`Account::totals`], and its
-    /// index is free for another process.
+    /// Calls `weir_account_exit()`: adds the process's balance to [`Account::totals`]. The index
+    /// can be used for another process.
     pub fn exit(&mut self, process: usize) {
         let x = match self.mode {
             Mode::Measured => null_mut(),
@@ -291,12 +295,12 @@ impl Account {
         }
     }
 
-    /// `weir_account_move()`: the process runs on the processor of `to` from now on, which takes
-    /// over its balance.
+    /// Calls `weir_account_move()`: the process moves to the processor of `to`, which takes over
+    /// its balance.
     ///
     /// # Panics
-    /// If one of the accounts is counted: the same packet costs something else on the other
-    /// processor.
+    /// Panics if one of the accounts is counted, because the same packet has a different cost on
+    /// the other processor.
     pub fn move_to(&mut self, process: usize, to: &mut Account) {
         let modes = (self.mode, to.mode);
         assert_eq!(modes, (Mode::Measured, Mode::Measured));
@@ -308,7 +312,7 @@ impl Account {
         unsafe { ffi::weir_ffi_account_move(from, to) }
     }
 
-    /// The interrupt time of a process, and of its ticks.
+    /// Returns the interrupt time of a process and of the ticks charged to it.
     #[must_use]
     pub fn process(&self, process: usize) -> ProcessReport {
         let raw = &self.processes[process];
@@ -337,8 +341,8 @@ impl Account {
         }
     }
 
-    /// Counted: x, the unaccounted interrupts of one device for one process (zhang2006 §3.1).
-    /// Measured: 0.
+    /// Returns x, the interrupts of one device for one process that are not accounted for yet
+    /// (zhang2006 §3.1). In the measured mode it is 0.
     #[must_use]
     pub fn unaccounted(&self, device: usize, process: usize) -> i64 {
         match self.mode {
@@ -347,7 +351,7 @@ impl Account {
         }
     }
 
-    /// The packets of a device.
+    /// Returns the statistics of a device's packets.
     #[must_use]
     pub fn device(&self, device: usize) -> DeviceReport {
         let raw = &self.devices[device];
@@ -358,7 +362,7 @@ impl Account {
         }
     }
 
-    /// Interrupt time that belongs to no process.
+    /// Returns the interrupt time that belongs to no process.
     #[must_use]
     pub fn totals(&self) -> Totals {
         Totals {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/account.c`: the structures of `account.h` with 64-bit cycles, as C lays
-//! them out.
+//! The FFI boundary to `shims/account.c`: the structures of `account.h` for 64-bit cycles, in C
+//! layout.
 
-/// Twin of `weir_account_config_t`.
+/// Has the layout of `weir_account_config_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct RawConfig {
@@ -10,7 +10,7 @@ pub struct RawConfig {
     pub gamma: u16,
 }
 
-/// Twin of `weir_account_t`.
+/// Has the layout of `weir_account_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct RawAccount {
@@ -23,7 +23,7 @@ pub struct RawAccount {
     pub ticks: u32,
 }
 
-/// Twin of `weir_account_process_t`.
+/// Has the layout of `weir_account_process_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct RawProcess {
@@ -36,7 +36,7 @@ pub struct RawProcess {
     pub adjusted: i32,
 }
 
-/// Twin of `weir_account_device_t`.
+/// Has the layout of `weir_account_device_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct RawDevice {
@@ -47,14 +47,15 @@ pub struct RawDevice {
     pub handled_before: u32,
 }
 
-// The C side asserts the same numbers.
+// The C file asserts the same sizes and offsets.
 const _: () = {
     assert!(std::mem::offset_of!(RawAccount, ticks) == 56 && size_of::<RawAccount>() == 64);
     assert!(std::mem::offset_of!(RawProcess, adjusted) == 44 && size_of::<RawProcess>() == 48);
     assert!(std::mem::offset_of!(RawDevice, handled_before) == 28 && size_of::<RawDevice>() == 32);
 };
 
-// A process may be null; the `count` devices are contiguous, and so are as many balances.
+// A pointer to a process may be null. The `count` devices are contiguous, and so are the same
+// number of balances.
 unsafe extern "C" {
     pub fn weir_ffi_account_start(account: *mut RawAccount, config: *const RawConfig) -> u32;
     pub fn weir_ffi_account_handled(

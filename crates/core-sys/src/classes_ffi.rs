@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/classes.c`: demux, defer and predict with 64 classes.
+//! The FFI boundary to `shims/classes.c`: demux, defer and predict with 64 classes.
 
 use std::ffi::c_void;
 
 /// The index that stands for no class (`WEIR_CLASS_NONE`, `WEIR_DEMUX_DROP`).
 pub const NONE: u8 = 0xff;
 
-/// Twin of `weir_demux_t`.
+/// Has the layout of `weir_demux_t`.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 pub struct Head {
@@ -22,11 +22,11 @@ pub struct Head {
     pub fragments: u8,
 }
 
-/// Twin of `weir_demux_slot_t`.
+/// Has the layout of `weir_demux_slot_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
-    /// The socket's key; 0: the slot is free, and its other fields mean nothing.
+    /// The socket's key. 0 marks a free slot, whose other fields have no meaning.
     pub key: u32,
     /// The link of the socket's most urgent reader.
     pub first: u16,
@@ -34,7 +34,7 @@ pub struct Slot {
     pub which: u8,
 }
 
-/// Twin of `weir_demux_link_t`.
+/// Has the layout of `weir_demux_link_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
@@ -43,7 +43,7 @@ pub struct Link {
     pub which: u8,
 }
 
-/// Twin of `weir_demux_packet_t`.
+/// Has the layout of `weir_demux_packet_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RawPacket {
@@ -55,7 +55,7 @@ pub struct RawPacket {
     pub outcome: u8,
 }
 
-/// Twin of `weir_demux_found_t`.
+/// Has the layout of `weir_demux_found_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawFound {
@@ -64,7 +64,7 @@ pub struct RawFound {
     pub kind: u8,
 }
 
-/// Twin of `weir_predict_config_t`.
+/// Has the layout of `weir_predict_config_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawHistory {
@@ -73,7 +73,7 @@ pub struct RawHistory {
     pub patience: u8,
 }
 
-// The C side asserts the same numbers.
+// The C file asserts the same sizes and offsets.
 const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<Head>() == 14 && offset_of!(Head, orphans) == 12);

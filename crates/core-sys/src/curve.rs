@@ -7,15 +7,15 @@
 
 use crate::{Config, LimitPolicy, LimitTiming};
 
-/// The most requests served in any window of `window` ticks, if an expiry is served at most
-/// `jitter` ticks after the instant that was armed. `None`: no bound (policy off).
+/// Returns the most requests served in any window of `window` ticks, if each expiry is served at
+/// most `jitter` ticks after the armed instant. `None` means that there is no bound (policy off).
 ///
 /// LIMIT-STRICT-1, LIMIT-PACED-1, LIMIT-BURSTY-1, LIMIT-BURSTY-2, LIMIT-BUCKET-1.
 #[must_use]
 pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     let interval = config.interval;
     let burst = u64::from(config.burst);
-    // A limiter that is a whole interval late starts again from the late instant.
+    // A limiter that is late by a whole interval starts again from the late instant.
     let late = window + jitter.min(interval - 1);
     Some(match (config.policy, config.timing) {
         (LimitPolicy::Off, _) => return None,
@@ -29,16 +29,16 @@ pub fn most(config: &Config, window: u64, jitter: u64) -> Option<u64> {
     })
 }
 
-/// LIMIT-CHANGE-1: the most requests in any window that includes one change: the larger of the two
-/// curves at that length.
+/// LIMIT-CHANGE-1: returns the most requests served in any window that includes one change of the
+/// configuration: the larger of the two curves for that length.
 #[must_use]
 pub fn most_across(before: &Config, after: &Config, window: u64, jitter: u64) -> Option<u64> {
     Some(most(before, window, jitter)?.max(most(after, window, jitter)?))
 }
 
-/// LIMIT-CHANGE-2: the most requests in any window, however many changes it includes: the curve of
-/// the shortest interval with the largest burst. `configs` are those in force in the window; they
-/// differ in interval, burst and lag only.
+/// LIMIT-CHANGE-2: returns the most requests served in any window with any number of changes: the
+/// curve of the shortest interval with the largest burst. `configs` are the configurations in force
+/// during the window. They may differ only in interval, burst and lag.
 #[must_use]
 pub fn most_across_all(configs: &[Config], window: u64, jitter: u64) -> Option<u64> {
     let loosest = configs.iter().copied().reduce(|a, b| Config {

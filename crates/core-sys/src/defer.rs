@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The choice of the bottom half that runs now (`include/weir/defer.h`).
+//! Decides which bottom half runs now (`include/weir/defer.h`).
 
 use std::ffi::c_void;
 
 use crate::classes_ffi::{self as ffi, NONE};
 
-/// The choice between a bottom half and a running process of the same urgency.
+/// Decides between a bottom half and a running process of the same urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Ties {
@@ -15,10 +15,11 @@ pub enum Ties {
     Run = 1,
 }
 
-/// A class of bottom halves, by its index below [`CLASSES`](crate::demux::CLASSES).
+/// The settings of a class of bottom halves. A class is identified by an index below
+/// [`CLASSES`](crate::demux::CLASSES).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// The most packets that may wait; the one that is being handled is not counted.
+    /// The most packets that may wait, not counting the packet that is being handled.
     pub capacity: u16,
     /// The urgency of the class; higher is more urgent.
     pub urgency: u8,
@@ -46,7 +47,8 @@ fn class(raw: u8) -> Option<u8> {
     (raw != NONE).then_some(raw)
 }
 
-/// An idle processor counts as a process of the least urgency that yields to equals.
+/// An idle processor counts as a process of the lowest urgency that yields to bottom halves of the
+/// same urgency.
 fn threshold(running: Option<u8>, ties: Ties) -> (u8, u8) {
     running.map_or((0, Ties::Run as u8), |urgency| (urgency, ties as u8))
 }
@@ -56,11 +58,11 @@ impl Defer {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// `weir_defer_start()`: no packet waits. Classes that are not given take no packets until
-    /// [`Defer::set_class`].
+    /// Calls `weir_defer_start()`. No packets wait at the beginning. Classes beyond `classes`
+    /// accept no packets until [`Defer::set_class`] is called for them.
     ///
     /// # Errors
-    /// More than [`CLASSES`](crate::demux::CLASSES) classes.
+    /// Fails if there are more than [`CLASSES`](crate::demux::CLASSES) classes.
     pub fn new(classes: &[Class]) -> Result<Self, TooManyClasses> {
         // SAFETY: the function takes no argument and touches no memory.
         let size = unsafe { ffi::weir_ffi_defer_size() };
@@ -77,10 +79,11 @@ impl Defer {
         Ok(defer)
     }
 
-    /// `weir_defer_set_class()`: packets that wait in the class stay, even beyond the new capacity.
+    /// Calls `weir_defer_set_class()`. Packets that wait in the class stay there, even if they
+    /// exceed the new capacity.
     ///
     /// # Errors
-    /// The class is not below [`CLASSES`](crate::demux::CLASSES).
+    /// Fails if the class is not below [`CLASSES`](crate::demux::CLASSES).
     pub fn set_class(&mut self, index: u8, class: Class) -> Result<(), TooManyClasses> {
         // SAFETY: the memory is a weir_defer_t that `new` has started.
         let known = unsafe {
@@ -89,30 +92,30 @@ impl Defer {
         if known { Ok(()) } else { Err(TooManyClasses) }
     }
 
-    /// `weir_defer_set_urgency()`: sets the urgency of a class, and so of the packets that wait in
-    /// it. False if there is no such class.
+    /// Calls `weir_defer_set_urgency()`: sets the urgency of a class, which also applies to the
+    /// packets that already wait in it. Returns false if the class does not exist.
     pub fn set_urgency(&mut self, class: u8, urgency: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_set_urgency(self.pointer(), class, urgency) }
     }
 
-    /// `weir_defer_push()`: a top half leaves a packet. False: the class is full or does not exist;
-    /// the packet is dropped.
+    /// Calls `weir_defer_push()` for a packet that a top half defers. Returns false if the class is
+    /// full or does not exist; the packet is then dropped.
     #[must_use]
     pub fn push(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_push(self.pointer(), class) }
     }
 
-    /// `weir_defer_best()`: the class that [`Defer::next`] considers.
+    /// Calls `weir_defer_best()`: returns the class that [`Defer::next`] considers.
     #[must_use]
     pub fn best(&self) -> Option<u8> {
         // SAFETY: as in `set_class`; C only reads.
         class(unsafe { ffi::weir_ffi_defer_best(self.memory.as_ptr().cast()) })
     }
 
-    /// `weir_defer_would_run()`: whether [`Defer::next`] would begin a bottom half. `running` is
-    /// the urgency of the process that runs now or, at a context switch, next.
+    /// Calls `weir_defer_would_run()`: returns whether [`Defer::next`] would start a bottom half.
+    /// `running` is the urgency of the process that runs now or, at a context switch, next.
     #[must_use]
     pub fn would_run(&self, running: Option<u8>, ties: Ties) -> bool {
         let (running, ties) = threshold(running, ties);
@@ -120,9 +123,9 @@ impl Defer {
         unsafe { ffi::weir_ffi_defer_would_run(self.memory.as_ptr().cast(), running, ties) }
     }
 
-    /// `weir_defer_next()`: takes the oldest packet of the class whose bottom half begins now, to
-    /// be handled until [`Defer::done`]. None: the running work goes on, or the context switch
-    /// takes place.
+    /// Calls `weir_defer_next()`: removes the oldest packet of the class whose bottom half starts
+    /// now, and returns that class. The packet is being handled until [`Defer::done`]. `None` means
+    /// that the running work continues, or that the context switch takes place.
     #[must_use]
     pub fn next(&mut self, running: Option<u8>, ties: Ties) -> Option<u8> {
         let (running, ties) = threshold(running, ties);
@@ -130,15 +133,15 @@ impl Defer {
         class(unsafe { ffi::weir_ffi_defer_next(self.pointer(), running, ties) })
     }
 
-    /// `weir_defer_done()`: the bottom half of a class has handled its packet. False if it is not
-    /// the one that began last.
+    /// Calls `weir_defer_done()` when the bottom half of a class has handled its packet. Returns
+    /// false if another bottom half started later and has not ended.
     pub fn done(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_done(self.pointer(), class) }
     }
 
-    /// `weir_defer_waiting()`: packets that wait in a class; the one that is being handled is not
-    /// counted.
+    /// Calls `weir_defer_waiting()`: returns the number of packets that wait in a class, not
+    /// counting the packet that is being handled.
     #[must_use]
     pub fn waiting(&self, class: u8) -> u16 {
         // SAFETY: as in `best`.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receiver of a packet (`include/weir/demux.h`).
+//! Finds the receiver of a packet (`include/weir/demux.h`).
 
 use crate::classes_ffi::{self as ffi, Link, NONE, RawFound, RawPacket};
 
 pub use crate::classes_ffi::{Head, Slot};
 
-/// The number of classes: a class is an index below this, and a higher one is more urgent.
+/// The number of classes. A class is an index below it; a higher class is more urgent.
 pub const CLASSES: u8 = 64;
 
-/// The key of a socket: `weir_demux_key_t`. IPv4 and IPv6 are not told apart.
+/// The key of a socket: `weir_demux_key_t`. IPv4 and IPv6 have the same keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SocketKey(u32);
 
@@ -29,19 +29,19 @@ impl SocketKey {
         SocketKey::new(0, 6, port)
     }
 
-    /// All packets of an IP protocol that no port takes.
+    /// All packets of an IP protocol, except those whose port has a key of its own.
     #[must_use]
     pub const fn protocol(protocol: u8) -> Self {
         SocketKey::new(1, protocol, 0)
     }
 
-    /// All packets of an EtherType, 0x600 or more, that nothing above takes.
+    /// All packets of an EtherType (0x600 or more), except those that match a port or protocol key.
     #[must_use]
     pub const fn ethertype(ethertype: u16) -> Self {
         SocketKey::new(2, 0, ethertype)
     }
 
-    /// All packets with a VLAN priority, 0 to 7, that nothing above takes.
+    /// All packets with a VLAN priority (0 to 7), except those that match any of the keys above.
     #[must_use]
     pub const fn pcp(pcp: u8) -> Self {
         SocketKey::new(3, 0, pcp as u16)
@@ -60,22 +60,22 @@ pub enum Outcome {
     },
     /// Another IP protocol.
     OtherProtocol(u8),
-    /// Not IP.
+    /// The frame is not IP.
     NotIp,
     /// The first fragment of a packet of this IP protocol; its port is ignored.
     FirstFragment(u8),
-    /// A fragment that has no port.
+    /// A later fragment, which contains no port.
     LaterFragment(u8),
 }
 
 /// Why a frame has no receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The bytes end before the headers do.
+    /// The frame ends within its headers.
     Truncated,
     /// The headers contradict themselves.
     Malformed,
-    /// More extension headers than the parser looks behind.
+    /// The frame has more extension headers than the parser skips.
     TooDeep,
 }
 
@@ -84,10 +84,10 @@ pub enum Reason {
 pub struct Packet(RawPacket);
 
 impl Packet {
-    /// The contents of the headers, or why the frame has no receiver.
+    /// Returns the contents of the headers.
     ///
     /// # Errors
-    /// The frame is truncated, malformed or too deep.
+    /// Returns the reason if the frame is truncated, malformed or nested too deeply.
     pub fn outcome(&self) -> Result<Outcome, Reason> {
         let protocol = self.0.protocol;
         match self.0.outcome {
@@ -105,22 +105,22 @@ impl Packet {
         }
     }
 
-    /// The EtherType behind the VLAN tags; none for an 802.3 frame, which has a length there, or if
-    /// the tags are truncated.
+    /// Returns the EtherType after the VLAN tags. `None` for an 802.3 frame, which has a length in
+    /// that place, and if the tags are truncated.
     #[must_use]
     pub fn ethertype(&self) -> Option<u16> {
         (self.0.ethertype != 0).then_some(self.0.ethertype)
     }
 
-    /// The identifier, 0 to 4095, and the priority, 0 to 7, of the outermost VLAN tag.
+    /// Returns the identifier (0 to 4095) and the priority (0 to 7) of the outermost VLAN tag.
     #[must_use]
     pub fn tag(&self) -> Option<(u16, u8)> {
         (self.0.pcp != NONE).then_some((self.0.vlan, self.0.pcp))
     }
 }
 
-/// Reads the headers of an Ethernet frame without preamble and checksum: `weir_demux_parse()`. Only
-/// the first 65535 bytes are read.
+/// Calls `weir_demux_parse()`: parses the headers of an Ethernet frame without preamble and
+/// checksum. Bytes after the first 65535 are ignored.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Packet {
     let mut raw = RawPacket::default();
@@ -134,8 +134,8 @@ pub fn parse(frame: &[u8]) -> Packet {
 /// The number of bytes that [`parse_plain`] reads.
 const PLAIN: u16 = 58;
 
-/// The result of [`parse`] for a frame whose headers are where nearly all frames have them:
-/// `weir_demux_parse_plain()`. None if the frame is of another form, or has fewer than 58 bytes.
+/// Calls `weir_demux_parse_plain()`: a fast [`parse`] for frames whose headers are at the usual
+/// offsets. `None` if the frame has another form or fewer than 58 bytes.
 #[must_use]
 pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
     let mut raw = RawPacket::default();
@@ -147,12 +147,13 @@ pub fn parse_plain(frame: &[u8]) -> Option<Packet> {
     is_plain.then_some(Packet(raw))
 }
 
-/// Why a table cannot be made or changed.
+/// Why a table cannot be created or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemuxError {
-    /// The number of sockets is not a power of two up to 32768, or that of readers not 1 to 65535.
+    /// The number of sockets is not a power of two up to 32768, or the number of readers is not 1
+    /// to 65535.
     Capacity,
-    /// This kind of key cannot have this value.
+    /// The key's value is out of range for its kind.
     Key,
     /// The class is not below [`CLASSES`].
     Class,
@@ -160,7 +161,7 @@ pub enum DemuxError {
     NoSlot,
     /// The table has no room for another reader of a socket.
     NoLinks,
-    /// The reader does not read this socket, or any.
+    /// The reader is not bound to this socket, or to any.
     NotBound,
 }
 
@@ -198,8 +199,8 @@ fn result(code: u32) -> Result<(), DemuxError> {
 /// The receiver of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DemuxReceiver {
-    /// The most urgent reader of the packet's socket (of several equally urgent ones, the first
-    /// that was bound).
+    /// The most urgent reader of the packet's socket. Among readers of the same urgency it is the
+    /// one that was bound first.
     Bound(u16),
     /// The packet has no receiver.
     Orphan,
@@ -210,13 +211,13 @@ pub enum DemuxReceiver {
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// The class that queues the packet; none: it is dropped.
+    /// The class that queues the packet. `None` if the packet is dropped.
     pub class: Option<u8>,
     /// The receiver of the packet.
     pub receiver: DemuxReceiver,
 }
 
-/// The table: `weir_demux_t` and its memory. A clone is an independent table.
+/// The table: a `weir_demux_t` with its memory. A clone is an independent table.
 #[derive(Clone, Debug)]
 pub struct Demux {
     head: Head,
@@ -225,19 +226,21 @@ pub struct Demux {
 }
 
 impl Demux {
-    /// `weir_demux_start()`: a table with room for `sockets`, a power of two that is better twice
-    /// the number needed, and for `readers`, one for each reader of each socket. Packets without a
-    /// receiver, and fragments, get these classes; without a class they are dropped.
+    /// Calls `weir_demux_start()`. The table has room for `sockets` sockets and `readers` readers,
+    /// where a reader of several sockets counts once per socket. `sockets` is a power of two, best
+    /// twice the number needed. Packets without a receiver get the class `orphans`, fragments get
+    /// `fragments`; if that is `None` they are dropped.
     ///
     /// # Errors
-    /// [`DemuxError::Capacity`], [`DemuxError::Class`].
+    /// Fails with [`DemuxError::Capacity`] or [`DemuxError::Class`].
     pub fn new(
         sockets: usize,
         readers: usize,
         orphans: Option<u8>,
         fragments: Option<u8>,
     ) -> Result<Self, DemuxError> {
-        // The C side refuses more as well, but only after the memory would have been allocated.
+        // The C function checks the capacity, too, but only after the memory would have been
+        // allocated.
         if sockets > 1 << 15 || readers > usize::from(u16::MAX) {
             return Err(DemuxError::Capacity);
         }
@@ -267,12 +270,12 @@ impl Demux {
         Ok(demux)
     }
 
-    /// `weir_demux_bind()`: `reader` reads the socket `key`. A reader has one class in all its
-    /// sockets, the latest one given.
+    /// Calls `weir_demux_bind()`: from now on `reader` reads the socket `key`. A reader has the
+    /// same class in all its sockets: the latest one that was given.
     ///
     /// # Errors
-    /// [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`], [`DemuxError::NoLinks`];
-    /// nothing is changed then.
+    /// Fails with [`DemuxError::Key`], [`DemuxError::Class`], [`DemuxError::NoSlot`] or
+    /// [`DemuxError::NoLinks`], and then changes nothing.
     pub fn bind(&mut self, key: SocketKey, reader: u16, class: u8) -> Result<(), DemuxError> {
         // SAFETY: `new` has initialised the three; C indexes the arrays only as far as they reach.
         result(unsafe {
@@ -287,10 +290,10 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_unbind()`: `reader` no longer reads the socket.
+    /// Calls `weir_demux_unbind()`: from now on `reader` does not read the socket.
     ///
     /// # Errors
-    /// [`DemuxError::NotBound`].
+    /// Fails with [`DemuxError::NotBound`].
     pub fn unbind(&mut self, key: SocketKey, reader: u16) -> Result<(), DemuxError> {
         // SAFETY: as in `bind`.
         result(unsafe {
@@ -304,10 +307,11 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_set_class()`: changes the class of `reader` in all its sockets.
+    /// Calls `weir_demux_set_class()`: changes the class of `reader` in all its sockets.
     ///
     /// # Errors
-    /// [`DemuxError::Class`]; [`DemuxError::NotBound`] if it reads none.
+    /// Fails with [`DemuxError::Class`], or with [`DemuxError::NotBound`] if the reader is bound to
+    /// no socket.
     pub fn set_class(&mut self, reader: u16, class: u8) -> Result<(), DemuxError> {
         // SAFETY: as in `bind`.
         result(unsafe {
@@ -321,8 +325,8 @@ impl Demux {
         })
     }
 
-    /// The memory that a lookup reads, for a copy in which another program looks up, such as one in
-    /// a BPF map.
+    /// Returns the memory that a lookup reads. A copy of it, such as one in a BPF map, lets another
+    /// program look up receivers.
     #[must_use]
     pub fn raw(&self) -> (&Head, &[Slot]) {
         (&self.head, &self.slots)
@@ -339,7 +343,7 @@ impl Demux {
         }
     }
 
-    /// `weir_demux_lookup()`: the receiver of a packet for `key`.
+    /// Calls `weir_demux_lookup()`: returns the receiver of packets with this key.
     #[must_use]
     pub fn lookup(&self, key: SocketKey) -> Lookup {
         // SAFETY: as in `bind`; C only reads.
@@ -348,7 +352,7 @@ impl Demux {
         })
     }
 
-    /// `weir_demux_classify()`: the receiver of a parsed frame.
+    /// Calls `weir_demux_classify()`: returns the receiver of a parsed frame.
     #[must_use]
     pub fn classify(&self, packet: &Packet) -> Lookup {
         // SAFETY: as in `lookup`; `packet` is borrowed through the call.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table of C functions per tick width: a shim is compiled once for each width, under prefixed
-//! names.
+//! Tables of C functions, one per tick width. A shim is compiled once for each width, with prefixed
+//! function names.
 
-/// Declares a shim's functions once, as `Functions`, and a table of them for each width: `NAME:
-/// "prefix"`.
+/// Declares a shim's functions once as the struct `Functions`, and a table of them for each width
+/// in the form `NAME: "prefix"`.
 macro_rules! functions {
     ($functions:tt $($table:ident: $prefix:literal),+ $(,)?) => {
         crate::functions::functions!(@type $functions);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The C policies of `core/`, for a host program that needs every tick width at once.
+//! Rust bindings of the C policies of `core/`, for a host program that needs every tick width at
+//! once.
 //!
-//! [`Limiter`] is the limit machine of `core/include/weir/limit.h`; [`curve`] has the bounds that
-//! `core/CONTRACTS.md` promises of it. [`moderate`], [`account`], [`demux`], [`defer`] and
-//! [`predict`] are the machines of the headers with these names.
+//! [`Limiter`] wraps `core/include/weir/limit.h`; [`curve`] has the bounds that `core/CONTRACTS.md`
+//! promises for it. [`moderate`], [`account`], [`demux`], [`defer`] and [`predict`] wrap the
+//! headers of these names.
 
 pub mod account;
 mod account_ffi;

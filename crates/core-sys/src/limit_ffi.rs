@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/limit.c`: the same functions once per tick width, with and without the
-//! record.
+//! The FFI boundary to `shims/limit.c`: the same functions once per tick width, with and without
+//! the record.
 
 use std::ffi::c_void;
 
 use crate::functions::functions;
 
-/// Twin of `weir_ffi_limit_config_t`.
+/// Has the layout of `weir_ffi_limit_config_t`.
 #[repr(C)]
 pub struct RawLimit {
     pub interval: u64,
@@ -17,7 +17,7 @@ pub struct RawLimit {
     pub trigger: u8,
 }
 
-/// Twin of `weir_ffi_limit_step_t`.
+/// Has the layout of `weir_ffi_limit_step_t`.
 #[repr(C)]
 #[derive(Default)]
 pub struct RawStep {
@@ -25,7 +25,7 @@ pub struct RawStep {
     pub actions: u32,
 }
 
-/// Twin of `weir_ffi_limit_record_t`.
+/// Has the layout of `weir_ffi_limit_record_t`.
 #[repr(C)]
 #[derive(Default)]
 pub struct RawRecord {
@@ -39,7 +39,7 @@ pub struct RawRecord {
     pub overloads: u32,
 }
 
-// The C side asserts the same numbers.
+// The C file asserts the same sizes and offsets.
 const _: () = {
     assert!(std::mem::offset_of!(RawLimit, burst) == 16 && size_of::<RawLimit>() == 24);
     assert!(std::mem::offset_of!(RawStep, actions) == 8 && size_of::<RawStep>() == 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The limit machine at a tick width chosen by a type.
+//! The limiter of core/. A type parameter chooses the tick width.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use crate::limit_ffi::{self as ffi, Functions, RawLimit, RawRecord, RawStep};
 pub enum LimitPolicy {
     /// Every request is served.
     Off = 0,
-    /// A minimum interarrival time, anchored at service.
+    /// A minimum interarrival time, counted from the previous service.
     Strict = 1,
-    /// A minimum interarrival time, anchored at nominal time.
+    /// A minimum interarrival time, counted from the nominal instant of the previous service.
     Paced = 2,
     /// `burst` requests per period of a timer.
     Bursty = 3,
@@ -26,11 +26,11 @@ pub enum LimitPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum LimitTiming {
-    /// Mask as soon as the next request would be too early; bursty: the clearing timer always
-    /// interrupts.
+    /// The limiter masks the source as soon as the next request would be too early. With bursty,
+    /// the timer that clears the count always interrupts.
     Eager = 0,
-    /// Mask only when a request did come too early; bursty: the timer interrupts only while the
-    /// source is masked.
+    /// The limiter masks the source only when a request has come too early. With bursty, the timer
+    /// interrupts only while the source is masked.
     Lazy = 1,
     /// Bursty only: the first request of a burst starts the timer (regehr2005 §4).
     OneShot = 2,
@@ -40,11 +40,11 @@ pub enum LimitTiming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Trigger {
-    /// An edge with a pending bit that survives masking.
+    /// Edge-triggered, with a pending bit that survives masking.
     Edge = 0,
-    /// An edge without a pending bit.
+    /// Edge-triggered, without a pending bit.
     EdgeUnlatched = 1,
-    /// A level.
+    /// Level-triggered.
     Level = 2,
 }
 
@@ -57,27 +57,28 @@ pub struct Config {
     pub timing: LimitTiming,
     /// The source's interrupt condition.
     pub trigger: Trigger,
-    /// T, or the period P of bursty, in ticks; 1 or more.
+    /// The minimum interarrival time T, or the period P of bursty, in ticks; at least 1.
     pub interval: u64,
-    /// The ticks by which the one-shot timer is set early; 0 unless the limiter is strict and
-    /// eager.
+    /// The ticks by which the one-shot timer is set early. Must be 0 unless the policy is strict
+    /// and the timing eager.
     pub lag: u64,
-    /// N, 1 to 255; 1 with strict and paced.
+    /// The burst size N, 1 to 255. Must be 1 with strict and paced.
     pub burst: u8,
 }
 
-/// Why a configuration, or a change of it, is refused.
+/// Why a configuration or a change of it is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// One-shot timing with a policy other than bursty.
+    /// The timing is one-shot, but the policy is not bursty.
     Policy,
-    /// The interval is 0, or `burst` intervals reach half a wrap of the ticks.
+    /// The interval is 0, or `burst` intervals are at least half a wrap of the ticks.
     Interval,
-    /// The burst is 0, or not 1 with strict or paced.
+    /// The burst is 0, or it is not 1 with strict or paced.
     Burst,
-    /// The lag is not below the interval, or not 0 with anything but strict and eager.
+    /// The lag is not below the interval, or it is not 0 although the limiter is not strict and
+    /// eager.
     Lag,
-    /// The change touches more than interval, burst and lag.
+    /// The change affects other settings than interval, burst and lag.
     Change,
 }
 
@@ -106,36 +107,36 @@ fn result(code: u32) -> Result<(), ConfigError> {
     }
 }
 
-/// One bit of a [`Step`].
+/// An action of a [`Step`], as a bit mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Action {
     /// Run the handler.
     Serve = 0x01,
-    /// Clear the pending bit first.
+    /// Clear the pending bit, before the handler runs.
     Ack = 0x02,
     /// Clear the source's enable bit.
     Mask = 0x04,
     /// Set the source's enable bit.
     Unmask = 0x08,
-    /// Arm the timer to interrupt at [`Step::at`].
+    /// Set the timer to interrupt at [`Step::at`].
     Arm = 0x10,
-    /// Make the timer note, without an interrupt, that [`Step::at`] has passed.
+    /// Set the timer to record, without an interrupt, that [`Step::at`] has passed.
     Watch = 0x20,
-    /// Disarm the timer's interrupt.
+    /// Cancel the timer's interrupt.
     Disarm = 0x40,
 }
 
-/// The port's next actions: `weir_limit_step_t`.
+/// The actions that the port performs next: `weir_limit_step_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Step {
     actions: u32,
-    /// The instant to arm or to watch, modulo the width; without meaning if the step does neither.
+    /// The instant to arm or to watch, modulo the width. Undefined if the step does neither.
     pub at: u64,
 }
 
 impl Step {
-    /// Whether the step asks for this action.
+    /// Returns whether the step contains this action.
     #[must_use]
     pub fn has(self, action: Action) -> bool {
         self.actions & action as u32 != 0
@@ -145,38 +146,40 @@ impl Step {
 /// The record of a source: `weir_limit_record_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Interrupts that asked the limiter, and requests that an expiry took from the pending bit.
+    /// Interrupts for which the port asked the limiter, and requests that an expiry took from the
+    /// pending bit.
     pub taken: u32,
-    /// The interrupts that ran the handler.
+    /// Interrupts that ran the handler.
     pub served: u32,
-    /// Times the limiter masked the source.
+    /// How often the limiter masked the source.
     pub masked_intervals: u32,
     /// The number of overloads that began.
     pub overloads: u32,
-    /// The longest masked interval in ticks; saturates at half a wrap.
+    /// The longest time for which the source was masked, in ticks. The value saturates at half a
+    /// wrap.
     pub longest_masked: u64,
     /// The longest run of the handler in ticks.
     pub longest_handler: u64,
-    /// The instant at which the first overload began, valid while `overloads` is not 0.
+    /// The instant at which the first overload began. Valid only if `overloads` is not 0.
     pub first_overload: u64,
-    /// The instant at which the last overload began, valid while `overloads` is not 0.
+    /// The instant at which the last overload began. Valid only if `overloads` is not 0.
     pub last_overload: u64,
 }
 
 mod functions_of {
-    /// Restricts [`super::Width`] to the widths that the C side has.
+    /// Restricts [`super::Width`] to the widths for which the C file is compiled.
     pub trait FunctionsOf {
-        /// The C functions for this width.
+        /// Returns the C functions for this width.
         fn functions() -> &'static super::Functions;
     }
 }
 
-/// A width of the ticks.
+/// A tick width.
 pub trait Width: functions_of::FunctionsOf + Copy {
     /// The number of bits of an instant.
     const BITS: u32;
 
-    /// Reduces an instant, or a span, modulo the width.
+    /// Reduces an instant or a time span modulo the width.
     #[must_use]
     fn wrap(instant: u64) -> u64 {
         instant & (u64::MAX >> (64 - Self::BITS))
@@ -192,7 +195,7 @@ pub struct W32;
 /// 64-bit ticks, with a record.
 #[derive(Clone, Copy, Debug)]
 pub struct W64;
-/// A width without the record (`WEIR_LIMIT_RECORD` 0).
+/// A tick width of a limiter that keeps no record (`WEIR_LIMIT_RECORD` 0).
 #[derive(Clone, Copy, Debug)]
 pub struct Bare<W>(PhantomData<W>);
 
@@ -217,11 +220,11 @@ width!(Bare<W64>, 64, BARE64);
 
 const WORDS: usize = 20;
 
-/// The limit machine. A clone is an independent limiter in the same state. Instants are taken
-/// modulo the width.
+/// A limiter. A clone is an independent limiter in the same state. Instants are reduced modulo the
+/// width.
 #[derive(Clone, Debug)]
 pub struct Limiter<W: Width> {
-    /// A `weir_limit_t`; its size and alignment are checked in [`Limiter::start`].
+    /// A `weir_limit_t`. [`Limiter::start`] checks that its size and alignment fit.
     memory: [u64; WORDS],
     width: PhantomData<W>,
 }
@@ -238,10 +241,11 @@ impl Config {
         }
     }
 
-    /// `weir_limit_check()` at the width `W`.
+    /// Calls `weir_limit_check()` for the width `W`.
     ///
     /// # Errors
-    /// The error in the configuration; an interval or lag that does not fit the width is too long.
+    /// Fails if the configuration is not valid, or if the interval or the lag does not fit the
+    /// width.
     pub fn check<W: Width>(&self) -> Result<(), ConfigError> {
         if W::wrap(self.interval) != self.interval {
             return Err(ConfigError::Interval);
@@ -269,10 +273,11 @@ impl<W: Width> Limiter<W> {
         }
     }
 
-    /// `weir_limit_start()`: starts with no request served, and the source unmasked.
+    /// Calls `weir_limit_start()`. At the start no request has been served, and the source is
+    /// unmasked.
     ///
     /// # Errors
-    /// The same as those of [`Config::check`].
+    /// Fails as [`Config::check`] does.
     pub fn start(config: &Config, now: u64) -> Result<(Self, Step), ConfigError> {
         config.check::<W>()?;
         // SAFETY: both functions take no argument and touch no memory.
@@ -294,47 +299,48 @@ impl<W: Width> Limiter<W> {
         Ok((limiter, step))
     }
 
-    /// `weir_limit_request_with()`: the source's interrupt was taken. `elapsed`: the port has noted
-    /// that the watched instant has passed.
+    /// Calls `weir_limit_request_with()`: the source's interrupt was taken. `elapsed` says whether
+    /// the port has recorded that the watched instant has passed.
     pub fn request(&mut self, now: u64, elapsed: bool) -> Step {
         // SAFETY: `limit` is a weir_limit_t that `start` initialised.
         self.call(|limit, step| unsafe { (W::functions().request)(limit, now, elapsed, step) })
     }
 
-    /// `weir_limit_refused()`: the source's interrupt was taken although the source is off.
+    /// Calls `weir_limit_refused()`: the source's interrupt was taken although the source is off.
     pub fn refused(&mut self, now: u64) -> Step {
         // SAFETY: as in `request`.
         self.call(|limit, step| unsafe { (W::functions().refused)(limit, now, step) })
     }
 
-    /// `weir_limit_expired()`: the timer expired.
+    /// Calls `weir_limit_expired()`: the timer has expired. `pending` is the source's pending bit.
     pub fn expired(&mut self, now: u64, pending: bool) -> Step {
         // SAFETY: as in `request`.
         self.call(|limit, step| unsafe { (W::functions().expired)(limit, now, pending, step) })
     }
 
-    /// `weir_limit_tick()`: a tick of the timer-less mode.
+    /// Calls `weir_limit_tick()`, for ports that have a periodic tick instead of a timer. `pending`
+    /// is the source's pending bit.
     pub fn tick(&mut self, now: u64, pending: bool) -> Step {
         // SAFETY: as in `request`.
         self.call(|limit, step| unsafe { (W::functions().tick)(limit, now, pending, step) })
     }
 
-    /// `weir_limit_user_enable()`.
+    /// Calls `weir_limit_user_enable()`: the user enables the source.
     pub fn user_enable(&mut self, now: u64) -> Step {
         // SAFETY: as in `request`.
         self.call(|limit, step| unsafe { (W::functions().user_enable)(limit, now, step) })
     }
 
-    /// `weir_limit_user_disable()`.
+    /// Calls `weir_limit_user_disable()`: the user disables the source.
     pub fn user_disable(&mut self) -> Step {
         // SAFETY: as in `request`.
         self.call(|limit, step| unsafe { (W::functions().user_disable)(limit, step) })
     }
 
-    /// `weir_limit_reconfigure()`.
+    /// Calls `weir_limit_reconfigure()`: changes interval, burst and lag.
     ///
     /// # Errors
-    /// Those of [`Config::check`], or [`ConfigError::Change`]; nothing is changed then.
+    /// Fails as [`Config::check`] does, or with [`ConfigError::Change`], and then changes nothing.
     pub fn reconfigure(&mut self, to: &Config, now: u64) -> Result<Step, ConfigError> {
         to.check::<W>()?;
         let raw = to.raw();
@@ -346,36 +352,37 @@ impl<W: Width> Limiter<W> {
         result(code).map(|()| step)
     }
 
-    /// `weir_limit_age()`.
+    /// Calls `weir_limit_age()`, so that old instants are not misread after the ticks wrap.
     pub fn age(&mut self, now: u64) {
         // SAFETY: as in `request`.
         unsafe { (W::functions().age)(self.pointer(), now) }
     }
 
-    /// `weir_limit_elapsed()`: the port has noted that the watched instant has passed.
+    /// Calls `weir_limit_elapsed()`: the port has recorded that the watched instant has passed.
     pub fn elapsed(&mut self) {
         // SAFETY: as in `request`.
         unsafe { (W::functions().elapsed)(self.pointer()) }
     }
 
-    /// `weir_limit_done()`: a handler ran from `begin` to `now`.
+    /// Calls `weir_limit_done()`: a handler ran from `begin` to `now`.
     pub fn done(&mut self, begin: u64, now: u64) {
         // SAFETY: as in `request`.
         unsafe { (W::functions().done)(self.pointer(), begin, now) }
     }
 
-    /// `weir_limit_is_on()`: both the user and the limiter want the source on.
+    /// Calls `weir_limit_is_on()`: returns whether both the user and the limiter want the source
+    /// on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         // SAFETY: as in `request`; the function only reads.
         unsafe { (W::functions().is_on)(self.memory.as_ptr().cast()) }
     }
 
-    /// `weir_limits_next()`: the earliest instant, modulo the width, at which one of at most 255
-    /// limiters wants to expire.
+    /// Calls `weir_limits_next()`: returns the earliest instant, modulo the width, at which one of
+    /// at most 255 limiters has to expire.
     ///
     /// # Panics
-    /// With more than 255 limiters.
+    /// Panics with more than 255 limiters.
     #[must_use]
     pub fn next(limiters: &[&Self], now: u64) -> Option<u64> {
         let pointers: Vec<*const c_void> = limiters
@@ -388,7 +395,7 @@ impl<W: Width> Limiter<W> {
         unsafe { (W::functions().next)(pointers.as_ptr(), count, now, &raw mut at) }.then_some(at)
     }
 
-    /// The record, if this width keeps one.
+    /// Returns the record, or `None` if this width keeps none.
     #[must_use]
     pub fn record(&self) -> Option<Record> {
         let mut raw = RawRecord::default();

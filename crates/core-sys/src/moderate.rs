@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Interrupt moderation (`include/weir/moderate.h`, behnke2022 §2.2) at a tick width chosen by a
-//! type.
+//! Interrupt moderation (`include/weir/moderate.h`, behnke2022 §2.2). A type parameter chooses the
+//! tick width.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -8,34 +8,36 @@ use std::marker::PhantomData;
 use crate::Width;
 use crate::moderate_ffi::{self as ffi, Functions, RawQueue, RawQueueState};
 
-/// The configuration of a queue: `weir_moderate_config_t`. Without `absolute` the queue interrupts
-/// as soon as a packet waits.
+/// The configuration of a queue: `weir_moderate_config_t`. If `absolute` is `None`, the queue
+/// interrupts as soon as a packet waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueueConfig {
-    /// The longest wait of a packet for an interrupt, in ticks, counted from the first packet of
-    /// the window; 1 or more, below half a wrap.
+    /// The longest time in ticks for which a packet waits for an interrupt, counted from the first
+    /// packet of the window; at least 1, and below half a wrap.
     pub absolute: Option<u64>,
-    /// Interrupt after this many ticks without a packet; 1 to `absolute`, which must be set.
+    /// The queue interrupts after this many ticks without a packet; 1 to `absolute`, which must be
+    /// set.
     pub packet: Option<u64>,
-    /// Interrupt when this many packets wait; 1 to `size`. Above 1, `absolute` must be set.
+    /// The queue interrupts when this many packets wait; 1 to `size`. Above 1, `absolute` must be
+    /// set.
     pub count: Option<u32>,
     /// The most packets that can wait, 1 to 65,535; further ones are dropped.
     pub size: u32,
 }
 
-/// Why the parameters of a queue are refused.
+/// Why the parameters of a queue are rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueError {
     /// The size is 0 or above 65,535.
     Size,
-    /// The absolute timer is 0 or reaches half a wrap, or is missing where a packet timer or a
-    /// count needs it.
+    /// The absolute timer is 0 or at least half a wrap, or it is missing although a packet timer or
+    /// a count needs it.
     Absolute,
-    /// The packet timer is 0 or above the absolute one.
+    /// The packet timer is 0 or longer than the absolute one.
     Packet,
     /// The count is 0 or above the size.
     Count,
-    /// More than 65,535 queues.
+    /// There are more than 65,535 queues.
     Queues,
 }
 
@@ -76,7 +78,7 @@ fn functions<W: Width>() -> &'static Functions {
 
 impl QueueConfig {
     fn raw(&self) -> Result<RawQueue, QueueError> {
-        // 0 stands for "none" in C, so it is refused as a value.
+        // In C, 0 stands for "none", so it is rejected as a value.
         let nonzero = |value: Option<u64>, error| match value {
             Some(0) => Err(error),
             value => Ok(value.unwrap_or(0)),
@@ -90,10 +92,10 @@ impl QueueConfig {
         })
     }
 
-    /// `weir_moderate_check()` at the width `W`.
+    /// Calls `weir_moderate_check()` for the width `W`.
     ///
     /// # Errors
-    /// The error in the parameters; a timer that does not fit the width is too long.
+    /// Fails if a parameter is not valid, or if a timer does not fit the width.
     pub fn check<W: Width>(&self) -> Result<(), QueueError> {
         self.checked::<W>().map(|_| ())
     }
@@ -112,28 +114,29 @@ impl QueueConfig {
     }
 }
 
-/// The fate of a packet: `weir_moderate_step_t`.
+/// What happens to a packet: `weir_moderate_step_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// True: the packet waits in the queue; false: the queue was full and the packet is dropped.
+    /// True if the packet waits in the queue. False if the queue was full and the packet is
+    /// dropped.
     pub accepted: bool,
-    /// The queue interrupts now.
+    /// Whether the queue interrupts now.
     pub interrupt: bool,
 }
 
-/// The counts of a queue since it was started; they wrap at 2³².
+/// The counters of a queue since it was started. They wrap at 2³².
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueRecord {
     /// Packets that the queue accepted.
     pub accepted: u32,
     /// Packets dropped because the queue was full.
     pub dropped: u32,
-    /// Times that the queue raised its interrupt.
+    /// How often the queue raised its interrupt.
     pub interrupts: u32,
 }
 
-/// The moderated queues of one NIC, by index. A clone is independent, in the same state. Instants
-/// are taken modulo the width.
+/// The moderated queues of one network card, identified by index. A clone is independent and in the
+/// same state. Instants are reduced modulo the width.
 #[derive(Clone, Debug)]
 pub struct Moderator<W: Width> {
     /// An array of `weir_moderate_t`.
@@ -143,13 +146,13 @@ pub struct Moderator<W: Width> {
 }
 
 impl<W: Width> Moderator<W> {
-    /// `weir_moderate_start()` on each queue: empty, with all counts 0.
+    /// Calls `weir_moderate_start()` for each queue. The queues are empty, and all counters are 0.
     ///
     /// # Errors
-    /// Those of [`QueueConfig::check`], or [`QueueError::Queues`].
+    /// Fails as [`QueueConfig::check`] does, or with [`QueueError::Queues`].
     ///
     /// # Panics
-    /// Never, unless the C side asks for an alignment above 8 bytes.
+    /// Panics only if the C file needs an alignment above 8 bytes, which it does not.
     pub fn new(configs: &[QueueConfig]) -> Result<Self, QueueError> {
         let queues = u16::try_from(configs.len()).map_err(|_| QueueError::Queues)?;
         let functions = functions::<W>();
@@ -174,7 +177,7 @@ impl<W: Width> Moderator<W> {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// The index, checked and converted for C.
+    /// Checks the queue's index and converts it for C.
     fn index(&self, queue: usize) -> u16 {
         assert!(
             queue < usize::from(self.queues),
@@ -193,16 +196,16 @@ impl<W: Width> Moderator<W> {
         raw
     }
 
-    /// The number of queues.
+    /// Returns the number of queues.
     #[must_use]
     pub fn queues(&self) -> usize {
         usize::from(self.queues)
     }
 
-    /// `weir_moderate_arrive()`: a packet arrives for this queue.
+    /// Calls `weir_moderate_arrive()`: a packet arrives for this queue.
     ///
     /// # Panics
-    /// If there is no such queue; the same holds for all functions that take a queue.
+    /// Panics if the queue does not exist. The same holds for all functions that take a queue.
     pub fn arrive(&mut self, queue: usize, now: u64) -> Admission {
         let queue = self.index(queue);
         // SAFETY: `queue` is a started queue of `memory`.
@@ -213,8 +216,8 @@ impl<W: Width> Moderator<W> {
         }
     }
 
-    /// `weir_moderate_expired()`: the queues, in ascending order, whose timers are due; each
-    /// interrupts now. Queues that the iterator does not reach stay due.
+    /// Calls `weir_moderate_expired()`: iterates, in ascending order, over the queues whose timers
+    /// are due. Each of them interrupts now. Queues that the caller does not reach stay due.
     pub fn due(&mut self, now: u64) -> impl Iterator<Item = usize> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -226,16 +229,16 @@ impl<W: Width> Moderator<W> {
         })
     }
 
-    /// `weir_moderate_take()`: the queue's interrupt takes `count` packets, or as many as there
-    /// are, and ends. True iff the queue interrupts again at once.
+    /// Calls `weir_moderate_take()`: the queue's interrupt takes up to `count` packets and ends.
+    /// Returns true iff the queue interrupts again at once.
     #[must_use = "the queue may interrupt again"]
     pub fn take(&mut self, queue: usize, count: u32, now: u64) -> bool {
         self.remove(queue, count);
         self.done(queue, now)
     }
 
-    /// `weir_moderate_remove()`: takes up to `count` packets without ending the interrupt, and
-    /// returns their number.
+    /// Calls `weir_moderate_remove()`: takes up to `count` packets without ending the interrupt.
+    /// Returns how many were taken.
     pub fn remove(&mut self, queue: usize, count: u32) -> u32 {
         let queue = self.index(queue);
         let count = u16::try_from(count).unwrap_or(u16::MAX);
@@ -243,8 +246,8 @@ impl<W: Width> Moderator<W> {
         unsafe { (functions::<W>().remove)(self.pointer(), queue, count) }.into()
     }
 
-    /// `weir_moderate_done_with()`: the queue's interrupt is over. True iff the queue interrupts
-    /// again at once.
+    /// Calls `weir_moderate_done_with()`: the queue's interrupt has ended. Returns true iff the
+    /// queue interrupts again at once.
     #[must_use = "the queue may interrupt again"]
     pub fn done(&mut self, queue: usize, now: u64) -> bool {
         let queue = self.index(queue);
@@ -252,10 +255,10 @@ impl<W: Width> Moderator<W> {
         unsafe { (functions::<W>().done)(self.pointer(), queue, now) }
     }
 
-    /// `weir_moderate_reconfigure()`: true iff the queue interrupts now.
+    /// Calls `weir_moderate_reconfigure()`. Returns true iff the queue interrupts now.
     ///
     /// # Errors
-    /// Those of [`QueueConfig::check`]; nothing is changed then.
+    /// Fails as [`QueueConfig::check`] does, and then changes nothing.
     pub fn reconfigure(
         &mut self,
         queue: usize,
@@ -273,14 +276,15 @@ impl<W: Width> Moderator<W> {
         Ok(interrupt)
     }
 
-    /// `weir_moderate_next()`: the earliest instant at which a queue is due, `now` if one is due
-    /// already. This instant is not modulo the width: it is at most half a wrap after `now`.
+    /// Calls `weir_moderate_next()`: returns the earliest instant at which a queue is due, or `now`
+    /// if one is already due. This instant is not reduced modulo the width; it is at most half a
+    /// wrap after `now`.
     #[must_use]
     pub fn next(&self, now: u64) -> Option<u64> {
         self.next_among(0, self.queues, now)
     }
 
-    /// [`Moderator::next`] for one queue, in constant time.
+    /// Returns the same as [`Moderator::next`] for one queue, in constant time.
     #[must_use]
     pub fn next_of(&self, queue: usize, now: u64) -> Option<u64> {
         self.next_among(self.index(queue), 1, now)
@@ -294,19 +298,19 @@ impl<W: Width> Moderator<W> {
         any.then(|| now.wrapping_add(W::wrap(at.wrapping_sub(now))))
     }
 
-    /// The number of packets in the queue.
+    /// Returns the number of packets in the queue.
     #[must_use]
     pub fn waiting(&self, queue: usize) -> u32 {
         self.read(queue).waiting.into()
     }
 
-    /// Whether the queue has raised an interrupt that has not taken packets yet.
+    /// Returns whether the queue has raised an interrupt that has not taken packets yet.
     #[must_use]
     pub fn is_raised(&self, queue: usize) -> bool {
         self.read(queue).phase == 2
     }
 
-    /// The counts of the queue.
+    /// Returns the counters of the queue.
     #[must_use]
     pub fn record(&self, queue: usize) -> QueueRecord {
         let raw = self.read(queue);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The boundary to `shims/moderate.c`: the same functions once per tick width.
+//! The FFI boundary to `shims/moderate.c`: the same functions once per tick width.
 
 use std::ffi::c_void;
 
 use crate::functions::functions;
 
-/// Twin of `weir_ffi_moderate_config_t`.
+/// Has the layout of `weir_ffi_moderate_config_t`.
 #[repr(C)]
 pub struct RawQueue {
     pub absolute: u64,
@@ -14,7 +14,7 @@ pub struct RawQueue {
     pub size: u16,
 }
 
-/// Twin of `weir_ffi_moderate_queue_t`.
+/// Has the layout of `weir_ffi_moderate_queue_t`.
 #[repr(C)]
 #[derive(Default)]
 pub struct RawQueueState {
@@ -25,7 +25,7 @@ pub struct RawQueueState {
     pub phase: u8,
 }
 
-// The C side asserts the same numbers.
+// The C file asserts the same sizes and offsets.
 const _: () = {
     assert!(std::mem::offset_of!(RawQueue, size) == 18 && size_of::<RawQueue>() == 24);
     assert!(std::mem::offset_of!(RawQueueState, phase) == 14 && size_of::<RawQueueState>() == 16);

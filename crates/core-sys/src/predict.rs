@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The urgency of a device's bottom half while the receiver of its packets is unknown
+//! Predicts the urgency of a device's bottom half while the receiver of its packets is unknown
 //! (`include/weir/predict.h`).
 
 use std::ffi::c_void;
@@ -10,28 +10,30 @@ use crate::classes_ffi::{self as ffi, NONE, RawHistory};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Prediction {
-    /// The most urgent process that waits for the device.
+    /// Predicts the most urgent process that waits for the device.
     Waiting = 0,
-    /// The most urgent process that is registered with the device.
+    /// Predicts the most urgent process that is registered with the device.
     Registered = 1,
-    /// The receivers of recent packets; never above [`Prediction::Waiting`].
+    /// Predicts from the receivers of recent packets, and never higher than
+    /// [`Prediction::Waiting`].
     History = 2,
 }
 
-/// The configuration of the prediction from history: `weir_predict_config_t`.
+/// The settings of the prediction from history: `weir_predict_config_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// A class is predicted if at least this share of recent packets was for it or a more urgent
-    /// one: 1 to [`History::ALL`].
+    /// A class is predicted if at least this share of recent packets was for that class or a more
+    /// urgent one. Range: 1 to [`History::ALL`].
     pub share: u16,
-    /// The newest packet has the weight 2^-shift; 0 to 8.
+    /// The weight of the newest packet is 2^-shift. Range: 0 to 8.
     pub shift: u8,
-    /// Deferrals in a row after which history is ignored; 0: it is always ignored, 255: never.
+    /// The number of consecutive deferrals after which history is ignored. 0: history is always
+    /// ignored; 255: never.
     pub patience: u8,
 }
 
 impl History {
-    /// The share that means all packets.
+    /// The share that stands for all packets.
     pub const ALL: u16 = 0x8000;
 
     fn raw(self) -> RawHistory {
@@ -44,8 +46,8 @@ impl History {
 }
 
 impl Default for History {
-    /// The default: a share of one packet in eight, over some 32 packets; every sixteenth deferral
-    /// ignores history.
+    /// The default share is one packet in eight, averaged over about 32 packets. Every sixteenth
+    /// deferral ignores history.
     fn default() -> Self {
         History {
             share: Self::ALL / 8,
@@ -55,7 +57,7 @@ impl Default for History {
     }
 }
 
-/// The share or the shift is out of range.
+/// The `share` or the `shift` is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadHistory;
 
@@ -79,10 +81,11 @@ impl Predictor {
         self.memory.as_mut_ptr().cast()
     }
 
-    /// `weir_predict_start()`: no process waits or is registered, no packet was seen.
+    /// Calls `weir_predict_start()`. At the start no process waits or is registered, and no packet
+    /// has been seen.
     ///
     /// # Errors
-    /// The share or the shift is out of range.
+    /// Fails if the share or the shift is out of range.
     pub fn new(history: History) -> Result<Self, BadHistory> {
         // SAFETY: the function takes no argument and touches no memory.
         let size = unsafe { ffi::weir_ffi_predict_size() };
@@ -101,36 +104,37 @@ impl Predictor {
         }
     }
 
-    /// `weir_predict_wait()`: a process of a class begins to wait. False if there is no such class,
-    /// or 65535 wait already.
+    /// Calls `weir_predict_wait()`: a process of a class begins to wait. Returns false if the class
+    /// does not exist, or if 65535 processes already wait.
     pub fn wait(&mut self, class: u8) -> bool {
         // SAFETY: the memory is a weir_predict_t that `new` has started.
         unsafe { ffi::weir_ffi_predict_wait(self.pointer(), class) }
     }
 
-    /// `weir_predict_stop_waiting()`: a process of a class does not wait any more. False if none
-    /// did.
+    /// Calls `weir_predict_stop_waiting()`: a process of a class stops waiting. Returns false if no
+    /// process of the class waited.
     pub fn stop_waiting(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_stop_waiting(self.pointer(), class) }
     }
 
-    /// `weir_predict_register()`: a process of a class opens a socket on the device. False if there
-    /// is no such class, or 65535 are registered already.
+    /// Calls `weir_predict_register()`: a process of a class opens a socket on the device. Returns
+    /// false if the class does not exist, or if 65535 sockets are already registered.
     pub fn register(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_register(self.pointer(), class) }
     }
 
-    /// `weir_predict_unregister()`: a process of a class closes its socket; with the last socket of
-    /// a class its history is forgotten. False if none was open.
+    /// Calls `weir_predict_unregister()`: a process of a class closes its socket. When the last
+    /// socket of a class is closed, the history of that class is deleted. Returns false if no
+    /// socket was open.
     pub fn unregister(&mut self, class: u8) -> bool {
         // SAFETY: as in `wait`.
         unsafe { ffi::weir_ffi_predict_unregister(self.pointer(), class) }
     }
 
-    /// `weir_predict_handled()`: a packet of the device was handled; it was for a receiver of this
-    /// class, or for none.
+    /// Calls `weir_predict_handled()`: a packet of the device was handled. `class` is the class of
+    /// its receiver, or `None` if it had no receiver.
     pub fn handled(&mut self, class: Option<u8>) {
         let config = self.config;
         // SAFETY: as in `wait`; `config` lives through the call.
@@ -139,17 +143,18 @@ impl Predictor {
         }
     }
 
-    /// `weir_predict_deferred()`: a bottom half of the device was deferred. Call it after a top
-    /// half that ends without a bottom half, and at each clock tick while a bottom half is
-    /// deferred.
+    /// Calls `weir_predict_deferred()`: a bottom half of the device was deferred. Call this after
+    /// each top half that is not followed by a bottom half, and at each clock tick while a bottom
+    /// half is deferred.
     pub fn deferred(&mut self) {
         let config = self.config;
         // SAFETY: as in `handled`.
         unsafe { ffi::weir_ffi_predict_deferred(self.pointer(), &raw const config) }
     }
 
-    /// `weir_predict()`: the class of the probable receiver of the device's next packet. None: no
-    /// process waits, or (history) hardly any recent packet had a receiver.
+    /// Calls `weir_predict()`: returns the class of the probable receiver of the device's next
+    /// packet. `None` if no process waits or, with history, if hardly any recent packet had a
+    /// receiver.
     #[must_use]
     pub fn predict(&self, how: Prediction) -> Option<u8> {
         // SAFETY: as in `handled`; C only reads.

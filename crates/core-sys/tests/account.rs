@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account: zhang2006's example, and the promises of both modes.
+//! Tests the account against zhang2006's example and against the contracts of both modes.
 
 use proptest::prelude::*;
 use weir_core_sys::account::{Account, AccountError, Config, Mode, ProcessReport};
@@ -48,7 +48,8 @@ fn figure_3_of_the_paper() {
 fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     for mode in [Mode::Measured, Mode::Counted] {
         let mut account = account(mode, 2, 2);
-        // The interrupts take 0.45 of each tick, from two devices whose packets differ in cost.
+        // In each tick the interrupts take 0.45 ticks. They come from two devices whose packets
+        // have different costs.
         for tick in 1..=100 {
             for (device, cycles) in [(0, 100), (1, 250), (0, 100)] {
                 account.handled(device, Some(1), cycles);
@@ -56,7 +57,8 @@ fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
             let given_back = -account.tick(Some(0)).ticks;
             assert!((0..=2).contains(&given_back), "{mode:?}: {given_back}");
             if mode == Mode::Measured {
-                // In the counted mode each device waits until a tick of its own is full.
+                // In the counted mode a device is not adjusted before its own interrupts add up to
+                // a whole tick.
                 assert_eq!(account.process(0).adjusted, -(tick * 45 / 100));
             }
             assert_eq!(account.process(1).adjusted, 0);
@@ -73,8 +75,8 @@ fn a_process_that_does_not_run_is_charged_at_its_next_tick() {
     }
 }
 
-/// ACCOUNT-ORPHAN-1: the time of orphans is given back to the process that ran, and charged to
-/// none; interrupts on an idle processor were taken from none.
+/// ACCOUNT-ORPHAN-1: the time of orphans is given back to the running process and charged to none.
+/// Interrupts on an idle processor are given back to no process.
 #[test]
 fn orphans_stand_apart() {
     for mode in [Mode::Measured, Mode::Counted] {
@@ -98,8 +100,8 @@ fn orphans_stand_apart() {
     }
 }
 
-/// ACCOUNT-COUNTED-3: nothing is adjusted until a cost was measured, and a tick without a measured
-/// cost keeps the average.
+/// ACCOUNT-COUNTED-3: nothing is adjusted until a cost has been measured, and a tick without a
+/// measured cost keeps the average.
 #[test]
 fn the_average_is_of_what_was_measured() {
     let mut account = account(Mode::Counted, 1, 1);
@@ -186,8 +188,8 @@ proptest! {
     #[test]
     fn the_measured_account_balances(events in events()) {
         let mut account = account(Mode::Measured, 4, 3);
-        // For each process: the interrupt time for it, the interrupt time in its ticks, and the
-        // time that is both.
+        // For each process: the interrupt time for the process, the interrupt time in its ticks,
+        // and the time that belongs to both.
         let mut truth = [[0_u64; 3]; 4];
         let mut this_tick: Vec<(Option<usize>, u64)> = Vec::new();
         let mut all = 0;
@@ -230,8 +232,8 @@ proptest! {
         prop_assert_eq!((0..3).map(|device| account.device(device).cycles).sum::<u64>(), all);
     }
 
-    /// ACCOUNT-COUNTED-1: with constant costs of which a whole number makes a tick, the paper's
-    /// account equals the measured one, device by device.
+    /// ACCOUNT-COUNTED-1: if all costs are constant and a whole number of them makes a tick, the
+    /// paper's account equals the measured one for each device.
     #[test]
     fn with_whole_constant_costs_both_modes_agree(events in events()) {
         let (mut measured, mut counted) = (account(Mode::Measured, 4, 1), account(Mode::Counted, 4, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The accuracy of an account: compensated over true interrupt time, with random costs, from a few
-//! packets a second to saturation.
+//! The accuracy of an account: the ratio of compensated to true interrupt time, with random costs,
+//! from a few packets a second to saturation.
 
 use crate::is_long;
 use proptest::prelude::Rng;
@@ -8,17 +8,17 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 use rayon::prelude::*;
 use weir_core_sys::account::{Account, Config, Mode};
 
-/// zhang2006 §5 has a clock of 100 Hz; at 1 GHz a cycle is a nanosecond.
+/// The clock of zhang2006 §5 has 100 Hz. At 1 GHz a cycle is a nanosecond.
 const TICK: u64 = 10_000_000;
 const CPU_BOUND: usize = 0;
 const RECEIVER: usize = 1;
-/// The most packets that wait for the processor; further ones are lost.
+/// The most packets that wait for the processor. Further packets are lost.
 const BACKLOG: u64 = 64;
 
 #[derive(Clone, Copy, Debug)]
 enum Cost {
     Constant,
-    /// Uniformly distributed, ±50 %.
+    /// The cost is uniformly distributed, ±50 %.
     Uniform,
     Exponential,
 }
@@ -26,17 +26,17 @@ enum Cost {
 /// The schedule of the processes.
 #[derive(Clone, Copy, Debug)]
 enum Schedule {
-    /// The schedule of zhang2006 §5: the CPU-bound process for 100 s, then the receiver for 10 s;
-    /// here a tenth of these times.
+    /// The schedule of zhang2006 §5: the CPU-bound process runs for 100 s, then the receiver for 10
+    /// s. The test uses a tenth of these times.
     Paper,
-    /// The two processes in turn, each for a random time of 30 ms on average, which may end within
-    /// a tick.
+    /// The two processes run in turn. Each slice has a random length of 30 ms on average, and may
+    /// end within a tick.
     Sliced,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Load {
-    /// The rate in packets a second, as a Poisson process.
+    /// The rate of a Poisson process, in packets a second.
     rate: f64,
     cost: Cost,
     /// The mean cost in cycles.
@@ -72,8 +72,8 @@ impl Load {
         switches
     }
 
-    /// The error of the time given back to the CPU-bound process, divided by the true time of the
-    /// interrupts that ran while it did.
+    /// Returns the error of the time given back to the CPU-bound process, divided by the true time
+    /// of the interrupts that ran during that process.
     fn error(&self, mode: Mode, ticks: u64) -> f64 {
         let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
         let config = Config {
@@ -83,7 +83,7 @@ impl Load {
         };
         let mut account = Account::new(2, 1, &config).expect("valid");
         let switches = self.switches(&mut rng, ticks * TICK);
-        // The process that runs in the slice that ends at switches[i], and that instant.
+        // Returns the process that runs in the slice ending at switches[i], and that instant.
         let runs = |i: usize| if i % 2 == 0 { CPU_BOUND } else { RECEIVER };
         let (mut truth, mut slice, mut next_tick) = (0, 0, TICK);
         let (mut arrival, mut free) = (0.0, 0_u64);
@@ -124,8 +124,8 @@ impl Load {
     }
 }
 
-/// Costs from 20 µs to more than a tick, at rates from 10 a second to more than the processor can
-/// handle.
+/// Returns loads with costs from 20 µs to more than a tick, at rates from 10 a second to more than
+/// the processor can handle.
 fn loads() -> Vec<Load> {
     let costs = [Cost::Constant, Cost::Uniform, Cost::Exponential];
     let mut loads = Vec::new();
@@ -143,8 +143,8 @@ fn loads() -> Vec<Load> {
                     mean,
                     schedule,
                 };
-                // The highest rates take most of the time. In the short form there is one of them,
-                // which is more than the processor can handle.
+                // The highest rates take most of the test's time. The short form contains only one
+                // of them, which is more than the processor can handle.
                 let is_chosen = |load: &Load| {
                     let is_overload = load.rate * load.mean >= 2e9;
                     is_long() || load.rate <= 1e4 || is_overload && matches!(cost, Cost::Uniform)
@@ -156,7 +156,8 @@ fn loads() -> Vec<Load> {
     loads
 }
 
-/// A length with many packets and many slices, and at least two periods of the paper's schedule.
+/// Returns a test length with many packets, many slices, and at least two periods of the paper's
+/// schedule.
 fn ticks(load: &Load) -> u64 {
     let packets = if is_long() { 300_000.0 } else { 100_000.0 };
     let packets = packets / load.rate * 100.0;
@@ -169,17 +170,18 @@ fn the_measured_account_is_true_at_every_rate() {
     loads().par_iter().for_each(|load| {
         let error = load.error(Mode::Measured, ticks(load));
         let most = match load.schedule {
-            // The only error is the packet during which the slice ends.
+            // The only error comes from the packet during which the slice ends.
             Schedule::Paper => 0.005,
-            // A tick is charged to one process: chance decides which of two.
+            // A tick is charged to only one of the two processes that ran in it, and chance decides
+            // which.
             Schedule::Sliced => 0.05,
         };
         assert!(error <= most, "{error} with {load:?}");
     });
 }
 
-/// ACCOUNT-COUNTED-2: the loads at which the paper's rounding and its average of T/cost mislead,
-/// and the loads at which they do not.
+/// ACCOUNT-COUNTED-2: shows the loads at which the paper's rounding and its average of T/cost cause
+/// errors, and the loads at which they do not.
 #[test]
 fn the_counted_account_is_wrong_where_it_says() {
     loads().par_iter().for_each(|load| {
@@ -189,12 +191,12 @@ fn the_counted_account_is_wrong_where_it_says() {
             Schedule::Sliced => 0.05,
         };
         let (least, most) = match (load.cost, TICK as f64 / load.mean) {
-            // N is 2.5 or 0.67, and is rounded to 2 or 1.
+            // N is 2.5 or 0.67, which is rounded to 2 or 1.
             (Cost::Constant, n) if n < 3.0 => (0.2, 0.4),
-            // N is a whole number, or so large that its fraction does not matter.
+            // N is a whole number, or so large that the rounding does not matter.
             (Cost::Constant, _) => (0.0, chance),
-            // The average of T/cost is above T over the average cost. With few packets the result
-            // is a matter of chance.
+            // The average of T/cost is greater than T divided by the average cost. With few
+            // packets, chance decides the result.
             (_, n) if n > 100.0 && (0.5..=1.0).contains(&per_tick) => (0.03, f64::INFINITY),
             (_, n) if n > 100.0 && per_tick >= 100.0 => (0.0, 0.01 + chance),
             _ => return,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! LIMIT-CHANGE-*: rates and bursts changed at run time (regehr2005 §1), every small pair at every
-//! instant.
+//! LIMIT-CHANGE-*: changes of rate and burst at run time (regehr2005 §1), for all pairs of small
+//! configurations at every instant.
 
 use crate::board::{Board, Mode, configs};
 use crate::is_long;
@@ -9,10 +9,10 @@ use weir_core_sys::{Config, ConfigError, LimitPolicy, LimitTiming, Limiter, Trig
 
 const START: u64 = 0x1_0000 - 7;
 
-/// A flood: the number of requests at each tick, as many as may be served.
+/// The number of requests per tick in a flood, which is as many as may be served.
 const FLOOD: u32 = 4;
 
-/// The pairs of configurations with the same policy and timing.
+/// Returns all pairs of configurations with the same policy and timing.
 fn pairs(all: &[Config]) -> Vec<(Config, Config)> {
     let same = |a: &Config, b: &Config| (a.policy, a.timing) == (b.policy, b.timing);
     all.iter()
@@ -20,8 +20,8 @@ fn pairs(all: &[Config]) -> Vec<(Config, Config)> {
         .collect()
 }
 
-/// A run of `ticks`: flooded in [first, quiet) and from `again` on, with a change at `at` (before
-/// or after the requests of that instant).
+/// A run of `ticks` ticks. Requests flood the source in [first, quiet) and from `again` on. The
+/// configuration changes at `at`, before or after the requests of that instant.
 struct Script {
     first: u64,
     quiet: u64,
@@ -55,7 +55,7 @@ fn play(board: &mut Board<W16>, script: &Script, to: &Config) {
 }
 
 /// LIMIT-CHANGE-1: a window with one change serves no more than the larger of the two curves
-/// allows; and after the change the source is still served.
+/// allows. After the change the source is still served.
 #[test]
 fn a_change_never_lets_through_more_than_the_larger_curve() {
     let (intervals, bursts) = if is_long() {
@@ -140,8 +140,8 @@ fn crossing_curves_of_nearly_one_rate_hold_in_long_windows() {
     assert!(tested > 10_000);
 }
 
-/// LIMIT-CHANGE-2: any number of changes stay below the shortest interval with the largest burst;
-/// LIMIT-CHANGE-3: after them the source is still served.
+/// LIMIT-CHANGE-2: with any number of changes, the services stay below the curve of the shortest
+/// interval with the largest burst. LIMIT-CHANGE-3: afterwards the source is still served.
 #[test]
 fn several_changes_stay_below_the_loosest_of_them() {
     let all = configs(&[1, 3, 4], &[1, 3], Trigger::Edge);
@@ -190,7 +190,7 @@ fn changes_faster_than_the_interval_do_not_starve_the_source() {
         } else {
             config.burst + 2
         };
-        // One of the two curves lies above the other in each pair.
+        // In each pair one of the two curves lies above the other.
         let others = [
             config,
             Config {
@@ -222,8 +222,8 @@ fn changes_faster_than_the_interval_do_not_starve_the_source() {
     }
 }
 
-/// LIMIT-CHANGE-4: an invalid change is refused and changes nothing; so is one of policy, timing or
-/// trigger.
+/// LIMIT-CHANGE-4: an invalid change is rejected and changes nothing. The same holds for a change
+/// of policy, timing or trigger.
 #[test]
 fn a_bad_change_changes_nothing() {
     let config = Config {
@@ -298,8 +298,8 @@ fn a_bad_change_changes_nothing() {
     }
 }
 
-/// LIMIT-CHANGE-3: however many tokens the old bucket owed, the next request is served within half
-/// a wrap, at 16 bits.
+/// LIMIT-CHANGE-3: however many tokens the old bucket lacked, the next request is served within
+/// half a wrap, at 16 bits.
 #[test]
 fn a_large_debt_does_not_overflow_narrow_ticks() {
     let bucket = |interval, burst| Config {
@@ -329,8 +329,8 @@ fn a_large_debt_does_not_overflow_narrow_ticks() {
     }
 }
 
-/// LIMIT-CHANGE-3: a debt too large for the ticks is capped, and does not wrap: the wrapped value
-/// would serve a request at once.
+/// LIMIT-CHANGE-3: a token debt that is too large for the tick width is capped and does not wrap. A
+/// wrapped value would serve a request at once.
 #[test]
 fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     let bucket = |interval, burst| Config {
@@ -354,8 +354,8 @@ fn a_debt_that_the_ticks_cannot_tell_still_is_a_debt() {
     }
 }
 
-/// LIMIT-CHANGE-1, LIMIT-TIME-2: the port's note about the old bucket, made while a request waited
-/// for the user, does not fill the new one.
+/// LIMIT-CHANGE-1, LIMIT-TIME-2: the port records that the old bucket is full while a request waits
+/// for the user. This record must not fill the new bucket.
 #[test]
 fn a_note_about_the_old_bucket_does_not_fill_the_new_one() {
     for timing in [LimitTiming::Eager, LimitTiming::Lazy] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEFER-* against a model that keeps every packet.
+//! Tests DEFER-* against a model that keeps every packet.
 
 use proptest::prelude::*;
 use weir_core_sys::defer::{Class, Defer, Ties, TooManyClasses};
@@ -10,8 +10,8 @@ fn classes(capacity: u16, urgencies: &[u8]) -> Vec<Class> {
     urgencies.iter().map(class).collect()
 }
 
-/// The packets that wait, in the order in which they came, and the bottom halves that have begun,
-/// innermost last.
+/// The waiting packets in the order of their arrival, and the started bottom halves, innermost
+/// last.
 struct Model {
     classes: Vec<Class>,
     waiting: Vec<u8>,
@@ -96,8 +96,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(crate::cases(300, 2000))]
 
-    /// DEFER-ORDER-1, -BOUND-1, -TIES-1, -NEST-1, -URGENCY-1: in any sequence of events, the bottom
-    /// half that runs is the one that the model would run.
+    /// DEFER-ORDER-1, -BOUND-1, -TIES-1, -NEST-1, -URGENCY-1: in any sequence of events, the same
+    /// bottom half runs as in the model.
     #[test]
     fn what_runs_is_what_the_sorted_list_says(
         urgencies in prop::collection::vec(0_u8..6, 64),
@@ -142,7 +142,7 @@ proptest! {
                 prop_assert_eq!(usize::from(defer.waiting(class)), model.count(class));
             }
         }
-        // DEFER-LIVE-1: once nothing else runs, every packet that waits is handled.
+        // DEFER-LIVE-1: once nothing else runs, every waiting packet is handled.
         let left = model.waiting.len() + model.begun.len();
         let mut ran = 0;
         while let Some(&inner) = model.begun.last() {
@@ -157,8 +157,8 @@ proptest! {
     }
 }
 
-/// DEFER-TIES-1: with zhang2006 equals wait, with lee2010 they run; less urgent bottom halves wait
-/// with both.
+/// DEFER-TIES-1: bottom halves of the same urgency as the running process wait with zhang2006 and
+/// run with lee2010. Less urgent ones wait with both.
 #[test]
 fn ties_are_an_option() {
     let mut defer = Defer::new(&classes(3, &[10, 20, 30])).unwrap();
@@ -181,12 +181,12 @@ fn ties_are_an_option() {
 fn figure_4_of_zhang2006() {
     let (waiting, idle) = (20, None);
     let mut defer = Defer::new(&classes(8, &[waiting])).unwrap();
-    // (b)
+    // Case (b).
     assert!(defer.push(0));
     assert_eq!(defer.next(Some(10), Ties::Wait), Some(0));
     assert!(defer.done(0));
-    // (c): after the top half, at a switch to another urgent process, at the switch to a less
-    // urgent one.
+    // Case (c) at three points: after the top half, at a switch to another urgent process, and at
+    // the switch to a less urgent one.
     assert!(defer.push(0));
     assert_eq!(defer.next(Some(30), Ties::Wait), None);
     assert_eq!(defer.next(Some(25), Ties::Wait), None);
@@ -195,8 +195,8 @@ fn figure_4_of_zhang2006() {
     assert_eq!(defer.next(idle, Ties::Wait), None);
 }
 
-/// lee2010 §4: the queue is in decreasing order of priorities, and is processed as long as they are
-/// no lower than the running process's.
+/// lee2010 §4: the queue is sorted by decreasing priority. Its entries are processed as long as
+/// their priority is not below that of the running process.
 #[test]
 fn the_queue_of_lee2010() {
     let mut defer = Defer::new(&classes(10, &[15, 17, 20, 21])).unwrap();
@@ -225,7 +225,7 @@ fn what_waits_moves_with_its_urgency() {
     assert_eq!(defer.next(Some(5), Ties::Wait), Some(1));
 }
 
-/// A class that does not exist is refused.
+/// A nonexistent class is rejected.
 #[test]
 fn there_are_64_classes() {
     assert!(Defer::new(&classes(1, &[0; 64])).is_ok());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEMUX-TABLE-* and DEMUX-LOOKUP-* against a model: a plain list.
+//! Tests DEMUX-TABLE-* and DEMUX-LOOKUP-* against a model, a plain list.
 
 use proptest::prelude::*;
 use weir_core_sys::demux::{CLASSES, Demux, DemuxError, DemuxReceiver, Lookup, SocketKey};
 
-/// The sockets that each reader reads, in the order in which it was bound or got its class:
-/// everything that the table should know.
+/// The sockets of each reader, ordered by when the reader was bound or got its class. This is
+/// everything that the table has to know.
 #[derive(Default)]
 struct Model {
     reads: Vec<(SocketKey, u16, u8)>,
@@ -28,7 +28,7 @@ impl Model {
         if !self.reads.iter().any(of_reader) {
             return Err(DemuxError::NotBound);
         }
-        // A reader that gets a class goes behind those that have the class already.
+        // A reader that gets a class goes behind the readers that already have the class.
         let (told, mut others): (Vec<_>, Vec<_>) = self.reads.iter().copied().partition(of_reader);
         others.extend(
             told.into_iter()
@@ -116,7 +116,7 @@ proptest! {
                         prop_assert_eq!(result, Err(DemuxError::NoLinks));
                     } else if result == Err(DemuxError::NoSlot) {
                         prop_assert_eq!(model.readers(key).count(), 0);
-                        // In a table of up to eight slots every socket reaches every slot.
+                        // In a table of at most eight slots, every socket can use every slot.
                         prop_assert!(model.sockets() == sockets || sockets > 8);
                         prop_assert!(model.sockets() * 2 >= sockets, "refused at {} of {sockets}", model.sockets());
                     } else {
@@ -151,22 +151,22 @@ fn filled(sockets: usize, keys: impl Iterator<Item = SocketKey>) -> usize {
             }
         }
     }
-    // The table made room for the last socket without losing the first.
+    // The table made room for the last socket and kept the first.
     for &key in &bound {
         assert_eq!(demux.lookup(key).receiver, DemuxReceiver::Bound(7));
     }
     bound.len()
 }
 
-/// DEMUX-TABLE-5: ports in a row, ports any distance apart and ports at random fill more than half
-/// of a table before one is refused.
+/// DEMUX-TABLE-5: a table fills to more than half before a port is rejected, for consecutive ports,
+/// ports at any distance, and random ports.
 #[test]
 fn a_table_takes_half_its_slots_at_least() {
     for sockets in [1_usize, 2, 4, 8, 16, 64, 256, 1024] {
         let least = if sockets <= 8 { sockets } else { sockets / 2 };
         for stride in (1..200_u32).chain([250, 256, 500, 512, 1000, 1024, 2048, 4096, 10_000]) {
-            // Visits all ports with this stride: once round, then again from one further, until
-            // every port was visited.
+            // Visits all ports with this stride. Each round begins one port further, until every
+            // port was visited.
             let ports = (0..65536_u32).map(|i| (i * stride + i * stride / 65536) as u16);
             let mut seen = vec![false; 65536];
             let fresh =
@@ -191,7 +191,7 @@ fn a_table_takes_half_its_slots_at_least() {
     }
 }
 
-/// DEMUX-TABLE-4: impossible arguments are refused.
+/// DEMUX-TABLE-4: invalid arguments are rejected.
 #[test]
 fn nonsense_is_refused() {
     let new = |sockets, readers| Demux::new(sockets, readers, None, None).map(|_| ());
@@ -246,8 +246,8 @@ fn nonsense_is_refused() {
     );
 }
 
-/// A shared socket is as urgent as its most urgent reader; when this one leaves, as the next one
-/// (lee2010 §4: the entry is made at bind and ends at close).
+/// A shared socket is as urgent as its most urgent reader. When that reader leaves, the socket gets
+/// the urgency of the next one (lee2010 §4: the entry is made at bind and ends at close).
 #[test]
 fn a_forked_socket_is_as_urgent_as_its_most_urgent_reader() {
     let mut demux = Demux::new(16, 16, Some(0), Some(0)).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two enable bits (regehr2005 §4): every sequence of requests, races and the user's wishes
-//! over a few ticks.
+//! The two enable bits (regehr2005 §4): all sequences of requests, races and user actions over a
+//! few ticks.
 
 use crate::board::{Board, Mode, configs};
 use crate::is_long;
@@ -60,9 +60,9 @@ fn every_sequence(board: &Board<W16>, ticks: u32, end: &mut impl FnMut(Board<W16
     }
 }
 
-/// LIMIT-ENABLE-1 to -3: the source is on only when both the user and the limiter want it, nothing
-/// is served while the user has it off, waiting requests are served when the user has it on again;
-/// and the curve holds throughout.
+/// LIMIT-ENABLE-1 to -3: the source is on only while both the user and the limiter want it on.
+/// Nothing is served while the user has the source off. Waiting requests are served when the user
+/// turns it on again. The curve holds throughout.
 #[test]
 fn the_limiter_never_overrides_the_user() {
     let triggers = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
@@ -75,7 +75,7 @@ fn the_limiter_never_overrides_the_user() {
             for mode in [Mode::Age, Mode::Watch, Mode::Tick(1)] {
                 let mut board: Board<W16> = Board::new(config, START, mode);
                 board.latency = if mode == Mode::Tick(1) { 0 } else { latency };
-                // With paced, a service that the user delays is late, by less than one interval.
+                // With paced, a service that the user delays is late by less than one interval.
                 board.worst_latency = if config.policy == LimitPolicy::Paced {
                     config.interval - 1
                 } else {
@@ -96,7 +96,7 @@ fn the_limiter_never_overrides_the_user() {
 }
 
 /// LIMIT-ENABLE-3: a request that waits for the user longer than a wrap of the ticks is served when
-/// the user enables the source, and a bucket has filled meanwhile.
+/// the user enables the source. A bucket has been refilled meanwhile.
 #[test]
 fn a_held_request_survives_a_long_wait_for_the_user() {
     for config in configs(&[100], &[1, 4], Trigger::Edge) {
@@ -186,8 +186,8 @@ fn a_line_held_off_by_the_user_stays_off_where_the_papers_limiter_enables_it() {
     }
 }
 
-/// The policy off, too, keeps a request that was on its way when the user disabled the source, and
-/// limits nothing.
+/// With the policy off, too, a request that is on its way when the user disables the source is
+/// kept. The policy limits nothing.
 #[test]
 fn off_serves_everything_and_obeys_the_user() {
     let config = Config {
@@ -218,8 +218,8 @@ fn off_serves_everything_and_obeys_the_user() {
     );
 }
 
-/// LIMIT-ENABLE-3, LIMIT-TIME-2: the channel was armed because the user enabled the source; it goes
-/// back to watching when the user disables the source before the expiry.
+/// LIMIT-ENABLE-3, LIMIT-TIME-2: the user enables the source, which arms the channel, and disables
+/// it before the expiry. The channel then watches again.
 #[test]
 fn a_users_short_visit_does_not_cost_the_note() {
     for config in configs(&[53], &[1, 11], Trigger::Edge) {
@@ -251,8 +251,8 @@ fn a_users_short_visit_does_not_cost_the_note() {
     }
 }
 
-/// LIMIT-BURSTY-1: a request that waited for the user, not for the timer, begins a period of its
-/// own, however long ago the last one ended.
+/// LIMIT-BURSTY-1: a request that waited for the user, not for the timer, starts a new period,
+/// however long ago the last period ended.
 #[test]
 fn a_request_that_waited_for_the_user_begins_a_whole_period() {
     for config in configs(&[133], &[1, 2], Trigger::Edge) {

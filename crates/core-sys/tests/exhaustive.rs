@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every request pattern over a few ticks, with every latency, for small intervals and bursts.
+//! Tests every request pattern over a few ticks, with every latency, for small intervals and
+//! bursts.
 
 use crate::board::{Board, Mode, configs};
 use crate::is_long;
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16};
 
-/// The start is shortly before the wrap of 16-bit ticks: every pattern crosses it.
+/// The start is shortly before the wrap of 16-bit ticks, so that every pattern crosses the wrap.
 const START: u64 = 0x1_0000 - 5;
 
 const TRIGGERS: [Trigger; 3] = [Trigger::Edge, Trigger::EdgeUnlatched, Trigger::Level];
 
-/// Runs every pattern of `(before, after)` choices over `ticks`; at each tick at which the timer
-/// was armed, also with every latency up to `latest`.
+/// Runs every pattern of `(before, after)` choices over `ticks`. At each tick at which the timer
+/// was armed, all latencies up to `latest` are tried.
 fn every_pattern(
     board: &Board<W16>,
     ticks: u32,
@@ -46,7 +47,7 @@ fn fresh(config: &Config, mode: Mode, latest: u64) -> Board<W16> {
     board
 }
 
-/// Ticks that suffice for all requests that a source can have waiting.
+/// Returns enough ticks to serve all requests that a source can have waiting.
 fn long(config: &Config) -> u64 {
     8 * (config.interval + 2)
 }
@@ -78,7 +79,7 @@ fn serves_exactly_what_the_policy_allows_when_expiries_are_prompt() {
     });
 }
 
-/// LIMIT-*-1, LIMIT-LIVE-*: the same patterns with every expiry prompt or one tick late.
+/// LIMIT-*-1, LIMIT-LIVE-*: the same patterns, where each expiry is either prompt or one tick late.
 #[test]
 fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
     let all: Vec<Config> = TRIGGERS
@@ -98,8 +99,8 @@ fn keeps_its_curve_whatever_the_latency_of_each_expiry() {
     });
 }
 
-/// Whether the requests at these instants are below the limit, as LIMIT-LOSS-1 defines it for a
-/// latency of less than `latency`.
+/// Returns whether the requests at these instants are below the limit, as LIMIT-LOSS-1 defines it
+/// for a latency of less than `latency`.
 fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
     let interval = config.interval;
     let apart = |count: usize, least: u64| {
@@ -126,12 +127,13 @@ fn is_below(config: &Config, edges: &[u64], latency: u64) -> bool {
     }
 }
 
-/// LIMIT-LOSS-1: below the limit, every request is taken that the same handler without a limiter
-/// would take. LIMIT-LAZY-1: a lazy limiter then refuses none and takes no timer interrupt.
+/// LIMIT-LOSS-1: below the limit, the limiter loses no request that the same handler would take
+/// without a limiter. LIMIT-LAZY-1: a lazy limiter then refuses no request and takes no timer
+/// interrupt.
 #[test]
 fn loses_nothing_below_the_limit() {
-    // Without a pending bit only a lazy limiter loses nothing, because it does not mask below the
-    // limit.
+    // Without a pending bit only a lazy limiter loses no request, because it does not mask the
+    // source below the limit.
     let mut all = configs(&[2, 3, 4], &[1, 2, 3], Trigger::EdgeUnlatched);
     all.retain(|config| config.timing == LimitTiming::Lazy);
     all.extend(configs(&[2, 3, 4], &[1, 2, 3], Trigger::Edge));
@@ -143,7 +145,7 @@ fn loses_nothing_below_the_limit() {
             for latest in [0, 1] {
                 for pattern in 0..1_u32 << ticks {
                     for doubled in [false, true] {
-                        // Each request comes alone, or as two at one instant.
+                        // At an instant there is either one request or two.
                         let times = (1..=ticks).filter(|tick| pattern & 1 << (tick - 1) != 0);
                         let edges: Vec<u64> = times
                             .flat_map(|tick| std::iter::repeat_n(tick, if doubled { 2 } else { 1 }))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! DEMUX-PARSE-*: frames that are well formed, cut off, mutated and random, parsed by core/ and by
-//! the crate etherparse.
+//! DEMUX-PARSE-*: parses well-formed, truncated, mutated and random frames with core/ and with the
+//! crate etherparse.
 
 use crate::frames::{Extension, Frame, Network, frames};
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, NetSlice, SlicedPacket, TransportSlice};
@@ -9,7 +9,8 @@ use weir_core_sys::demux::{
     Demux, DemuxReceiver, Outcome, Packet, Reason, SocketKey, parse, parse_plain,
 };
 
-/// The EtherType behind at most two tags, the offset of what follows, and the number of tags.
+/// Returns the EtherType after at most two tags, the offset of the bytes after it, and the number
+/// of tags.
 fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
     let mut at = 12;
     let mut tags = 0;
@@ -23,8 +24,9 @@ fn ethertype_of(frame: &[u8]) -> Option<(u16, usize, usize)> {
     }
 }
 
-/// etherparse reads one authentication header of an IPv4 packet, this parser reads all. If there is
-/// a second, returns the frame without the first; the packet begins at `at`.
+/// etherparse reads only one authentication header of an IPv4 packet; core/ reads all of them. If
+/// there is a second one, this function returns the frame without the first. The packet begins at
+/// `at`.
 fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> Option<Vec<u8>> {
     let Some(LaxNetSlice::Ipv4(ip)) = &lax.net else {
         return None;
@@ -42,7 +44,7 @@ fn without_first_of_two(frame: &[u8], at: usize, lax: &LaxSlicedPacket<'_>) -> O
     Some(shorter)
 }
 
-/// Checks everything that this parser and etherparse must agree on, whatever the bytes are.
+/// Checks everything on which core/ and etherparse must agree for any bytes.
 fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
     let mine = parse(frame);
     let outcome = mine.outcome();
@@ -67,7 +69,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         prop_assert_eq!(outcome, Ok(Outcome::NotIp));
         return Ok(());
     }
-    // etherparse trusts the version in the header alone.
+    // etherparse does not compare the EtherType with the version in the IP header.
     let Some(version) = frame.get(at).map(|first| first >> 4) else {
         prop_assert_eq!(outcome, Err(Reason::Truncated));
         return Ok(());
@@ -80,7 +82,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         );
         return Ok(());
     }
-    // etherparse takes an IPv6 packet of length 0 for a jumbogram, which Ethernet cannot carry.
+    // etherparse treats an IPv6 packet of length 0 as a jumbogram, which Ethernet cannot carry.
     if ethertype == 0x86dd && frame.get(at + 4..at + 6) == Some(&[0, 0]) && frame.len() >= at + 40 {
         let next = frame[at + 6];
         if matches!(next, 0 | 6 | 17 | 43 | 44 | 51 | 60) {
@@ -143,7 +145,8 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
         }
         return Ok(());
     }
-    // The frame is malformed or cut off: whatever this parser finds, etherparse finds, too.
+    // The frame is malformed or truncated. Everything that core/ finds in it, etherparse finds,
+    // too.
     let payload = match &lax.net {
         Some(LaxNetSlice::Ipv4(ip)) => Some(ip.payload()),
         Some(LaxNetSlice::Ipv6(ip)) => Some(ip.payload()),
@@ -161,7 +164,7 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
             prop_assert_eq!(payload.ip_number.0, protocol);
             prop_assert!(!payload.fragmented);
         }
-        // Behind a fragment's header etherparse goes on reading, and may fail.
+        // etherparse reads on after a fragment header, and may fail there.
         Ok(Outcome::FirstFragment(_) | Outcome::LaterFragment(_)) => {
             prop_assert!(payload.expect("it is IP").fragmented)
         }
@@ -174,8 +177,8 @@ fn agree(frame: &[u8]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(crate::cases(2000, 20_000))]
 
-    /// DEMUX-PARSE-2: a well-formed frame is parsed correctly, padding is not taken for a port, and
-    /// (DEMUX-PARSE-3) a truncated frame gives exactly what its bytes tell.
+    /// DEMUX-PARSE-2: a well-formed frame is parsed correctly, and padding is not mistaken for a
+    /// port. DEMUX-PARSE-3: a truncated frame gives exactly what its bytes contain.
     #[test]
     fn well_formed_frames_and_their_beginnings(frame in frames()) {
         let (bytes, needed) = frame.bytes();
@@ -195,7 +198,7 @@ proptest! {
         }
     }
 
-    /// DEMUX-PARSE-2 and -3 on frames with wrong bytes.
+    /// DEMUX-PARSE-2 and -3 for frames with corrupted bytes.
     #[test]
     fn mutated_frames(frame in frames(), mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), cut in any::<prop::sample::Index>()) {
         let (mut bytes, _) = frame.bytes();
@@ -207,7 +210,7 @@ proptest! {
         agree(&bytes[..cut.index(bytes.len() + 1)])?;
     }
 
-    /// Random bytes behind an EtherType.
+    /// Parses random bytes after an EtherType.
     #[test]
     fn random_frames(is_v6 in any::<bool>(), mut bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         agree(&bytes)?;
@@ -219,7 +222,7 @@ proptest! {
     }
 }
 
-/// DEMUX-PARSE-5: frames that are plain, and frames that are not.
+/// DEMUX-PARSE-5: the fast parser accepts frames with headers at the usual offsets and no others.
 #[test]
 fn frames_with_their_headers_in_the_usual_places_are_plain() {
     let padded = |network, tags| {
@@ -268,8 +271,8 @@ const V4: Network = Network::V4 {
     is_authenticated: false,
 };
 
-/// DEMUX-PARSE-2: headers behind two authentication headers are parsed, and an invalid second one
-/// is malformed.
+/// DEMUX-PARSE-2: headers after two authentication headers are parsed. If the second one is
+/// invalid, the frame is malformed.
 #[test]
 fn ipv4_may_have_two_authentication_headers() {
     let network = Network::V4 {
@@ -304,8 +307,8 @@ fn found(demux: &Demux, bytes: &[u8]) -> (Option<u8>, DemuxReceiver) {
     (found.class, found.receiver)
 }
 
-/// DEMUX-LOOKUP-2: the port wins over the protocol, the EtherType and the VLAN priority, in this
-/// order; then come fragments and orphans.
+/// DEMUX-LOOKUP-2: the port takes precedence over the protocol, the EtherType and the VLAN
+/// priority, in this order. Fragments and orphans come last.
 #[test]
 fn the_most_specific_socket_gets_the_frame() {
     let mut demux = Demux::new(16, 16, Some(0), Some(1)).unwrap();
@@ -333,7 +336,7 @@ fn the_most_specific_socket_gets_the_frame() {
             found(&demux, &whole),
             (Some(class), DemuxReceiver::Bound(u16::from(class)))
         );
-        // A fragment has all keys but the port.
+        // A fragment matches all keys except the port.
         let of_fragment = class.min(12);
         assert_eq!(
             found(&demux, &fragment),
@@ -346,7 +349,7 @@ fn the_most_specific_socket_gets_the_frame() {
     }
 }
 
-/// DEMUX-LOOKUP-3: no packet without a reader is urgent; a card drops it.
+/// DEMUX-LOOKUP-3: a packet without a reader is never urgent, and a card drops it.
 #[test]
 fn orphans_and_fragments_are_dropped_if_asked() {
     let demux = Demux::new(1, 1, None, None).unwrap();
@@ -359,7 +362,8 @@ fn orphans_and_fragments_are_dropped_if_asked() {
     assert_eq!(found(&demux, &[]), (None, DemuxReceiver::Orphan));
 }
 
-/// DEMUX-PARSE-4: the most extension headers are accepted, and no more.
+/// DEMUX-PARSE-4: the parser skips up to the stated number of extension headers and rejects one
+/// more.
 #[test]
 fn extension_headers_are_bounded() {
     for count in 0..10 {

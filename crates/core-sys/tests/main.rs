@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The policies of core/ in C, beside models that know nothing of their representation.
+//! Tests the C policies of core/ against models that know nothing of their representation.
 
 mod account;
 mod account_error;

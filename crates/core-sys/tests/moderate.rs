@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The moderated queues against their contracts.
+//! Tests the moderated queues against their contracts.
 
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -19,8 +19,8 @@ const DROPPED: Admission = Admission {
     interrupt: false,
 };
 
-/// The life of one queue with all four parameters (behnke2022 §2.2), at every width, across the
-/// wrap of 16 bits.
+/// Follows one queue with all four parameters (behnke2022 §2.2), at every width, across the wrap of
+/// 16 bits.
 fn a_queue_with_all_parameters<W: Width>() {
     let config = QueueConfig {
         absolute: Some(100),
@@ -33,7 +33,7 @@ fn a_queue_with_all_parameters<W: Width>() {
     assert_eq!(nic.next(start), None);
     assert_eq!(nic.arrive(0, start), WAITS);
     assert_eq!(nic.next(start), Some(start + 30));
-    // The packet timer restarts, but never runs beyond the absolute one.
+    // The packet timer restarts with each packet, but never runs longer than the absolute timer.
     for (after, due) in [(29, 59), (58, 88), (80, 100)] {
         if after == 80 {
             assert_eq!(nic.remove(0, 1), 1);
@@ -44,16 +44,17 @@ fn a_queue_with_all_parameters<W: Width>() {
     assert_eq!(nic.due(start + 99).count(), 0);
     assert_eq!(nic.due(start + 100).collect::<Vec<_>>(), [0]);
     assert!(nic.is_raised(0));
-    // Packets that come while the interrupt is pending join it; the queue holds five.
+    // Packets that come while the interrupt is pending are added to the queue, which holds five.
     assert_eq!(nic.arrive(0, start + 101), WAITS);
     assert_eq!(nic.arrive(0, start + 101), WAITS);
     assert_eq!(nic.arrive(0, start + 101), DROPPED);
-    // Four packets are left, which is the count; then one packet, which begins a window.
+    // First four packets are left, which reaches the count. Then one packet is left, which begins a
+    // window.
     assert!(nic.take(0, 1, start + 110));
     assert!(!nic.take(0, 3, start + 120));
     assert_eq!(nic.waiting(0), 1);
     assert_eq!(nic.next(start + 120), Some(start + 150));
-    // A queue that polling emptied does not interrupt.
+    // A queue that was emptied by polling does not interrupt.
     assert_eq!(nic.remove(0, 9), 1);
     assert_eq!(nic.next(start + 121), None);
     let record = nic.record(0);
@@ -70,7 +71,8 @@ fn a_queue_with_all_parameters_at_every_width() {
     a_queue_with_all_parameters::<W64>();
 }
 
-/// MODERATE-OFF-1: without moderation every packet that finds no interrupt pending interrupts.
+/// MODERATE-OFF-1: without moderation, each packet raises an interrupt unless one is already
+/// pending.
 #[test]
 fn a_queue_without_moderation_interrupts_at_each_packet() {
     let config = QueueConfig {
@@ -89,13 +91,13 @@ fn a_queue_without_moderation_interrupts_at_each_packet() {
     }
 }
 
-/// MODERATE-SAVE-1: of a Poisson stream an absolute timer saves 1 - 1/(1 + λτ) of the interrupts,
-/// if each takes all that wait.
+/// MODERATE-SAVE-1: for a Poisson stream an absolute timer saves 1 - 1/(1 + λτ) of the interrupts,
+/// if each interrupt takes all waiting packets.
 #[test]
 fn an_absolute_timer_saves_what_theory_says() {
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    // Ticks of a microsecond, the delays of behnke2022 §3, and rates from 50 to 15,000 packets a
-    // second.
+    // A tick is a microsecond. The delays are those of behnke2022 §3, and the rates are 50 to
+    // 15,000 packets a second.
     for absolute in [800, 1_600, 2_400, 3_200] {
         for rate in [50.0, 300.0, 1_000.0, 5_000.0, 15_000.0] {
             let config = QueueConfig {
@@ -126,7 +128,7 @@ fn an_absolute_timer_saves_what_theory_says() {
     }
 }
 
-/// The parameters that [`QueueConfig::check`] refuses, at the width where it matters.
+/// Lists parameters that [`QueueConfig::check`] rejects, for a width at which it matters.
 #[test]
 fn parameters_that_could_not_be_kept_are_refused() {
     let good = QueueConfig {

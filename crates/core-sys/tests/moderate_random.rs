@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The contracts of moderated queues, checked in the histories of random runs: wraps, late timers,
-//! polling, changes, several queues, every width.
+//! Checks the contracts of moderated queues in random runs with wraps, late timers, polling,
+//! changes and several queues, at every width.
 
 use proptest::prelude::*;
 use weir_core_sys::moderate::{Moderator, QueueConfig};
@@ -29,7 +29,7 @@ enum Fact {
     Done,
 }
 
-/// The events of one queue, with their instants.
+/// The events of one queue, each with its instant.
 type History = Vec<(u64, Fact)>;
 
 struct Port<W: Width> {
@@ -48,7 +48,7 @@ impl<W: Width> Port<W> {
 
     fn arm(&mut self) {
         self.armed = match self.nic.next(self.now) {
-            // If the queue is due already, it was due when the timer was set.
+            // If the queue is already due, it was due when the timer was set.
             Some(at) if at == self.now => self.armed.or(Some(at)),
             at => at,
         };
@@ -136,20 +136,21 @@ fn play<W: Width>(configs: &[QueueConfig], before: u64, events: &[(usize, Event)
     port.histories
 }
 
-/// A window: packets wait, and no interrupt is raised.
+/// A window: the time in which packets wait and no interrupt is raised.
 #[derive(Debug)]
 struct Window {
     began: u64,
     ended: u64,
-    /// Packets that came in the window.
+    /// The arrivals of packets within the window.
     packets: Vec<u64>,
-    /// Packets that wait at the window's end.
+    /// The number of packets that wait at the end of the window.
     waiting: u32,
-    /// The window ended with an interrupt; otherwise a receiver polled the queue empty.
+    /// True if the window ended with an interrupt, false if a receiver polled the queue empty.
     raised: bool,
 }
 
-/// The windows of a history, and every interrupt: its instant, and whether the count was reached.
+/// Returns the windows of a history, and all interrupts: the instant of each, and whether the count
+/// was reached.
 fn windows(config: &QueueConfig, history: &History) -> (Vec<Window>, Vec<(u64, bool)>) {
     let (mut windows, mut interrupts) = (Vec::new(), Vec::new());
     let (mut waiting, mut raised) = (0, false);
@@ -196,7 +197,7 @@ fn windows(config: &QueueConfig, history: &History) -> (Vec<Window>, Vec<(u64, b
     (windows, interrupts)
 }
 
-/// Checks every contract of one queue in its history, with a port that is up to `late` ticks late.
+/// Checks all contracts of one queue in its history, for a port that is up to `late` ticks late.
 fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
     let (windows, interrupts) = windows(config, history);
     let absolute = config.absolute.unwrap_or(0);
@@ -213,7 +214,7 @@ fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
         let mut ran_out = false;
         if let Some(packet) = config.packet {
             assert!(quiet <= packet + late, "MODERATE-PACKET-1: {window:?}");
-            // A packet that comes after the timer ran out ends the window.
+            // A packet that comes after the timer has expired ends the window.
             let found = gaps.pop().unwrap_or(0);
             ran_out = quiet >= packet || found >= packet;
             assert!(found <= packet + late, "MODERATE-PACKET-1: {window:?}");
@@ -224,7 +225,8 @@ fn keeps_its_contracts(config: &QueueConfig, history: &History, late: u64) {
         }
         let enough = config.count.is_some_and(|count| window.waiting >= count);
         if let Some(count) = config.count {
-            // Packets that an interrupt left may exceed the count, and then interrupt at once.
+            // The packets that an interrupt left may exceed the count. The queue then interrupts at
+            // once.
             let left = length == 0 && window.packets.is_empty();
             assert!(
                 window.waiting <= count || left,
@@ -287,7 +289,8 @@ fn events() -> impl Strategy<Value = Vec<(usize, Event)>> {
 proptest! {
     #![proptest_config(crate::cases(400, 2_000))]
 
-    /// MODERATE-*: at every width, across its wrap, with the same result (MODERATE-TIME-1).
+    /// MODERATE-*: the contracts hold at every width, across its wrap, with the same result at each
+    /// (MODERATE-TIME-1).
     #[test]
     fn queues_keep_their_contracts(configs in prop::collection::vec(configs(), 1..4), before in 0_u64..300, events in events()) {
         let narrow = play::<W16>(&configs, before, &events);
@@ -307,7 +310,7 @@ proptest! {
         let (mut now, mut last) = (start, start);
         let mut raised = nic.arrive(0, now).interrupt;
         for gap in gaps {
-            // A timer that runs out before the change is left out.
+            // A timer that expires before the change is left out.
             if nic.next(now).is_some_and(|due| now + gap < due) && nic.waiting(0) < from.size {
                 now += gap;
                 last = now;
@@ -330,7 +333,7 @@ proptest! {
             prop_assert_eq!(at_once, due == now);
             prop_assert_eq!(nic.next(now), (due > now).then_some(due));
         }
-        // A queue made smaller keeps its packets, and drops new ones.
+        // A queue that is made smaller keeps its packets and drops new ones.
         let waiting = nic.waiting(0);
         prop_assert_eq!(nic.arrive(0, now).accepted, waiting < to.size);
     }

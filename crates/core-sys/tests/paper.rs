@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The failures that regehr2005 warns of, and one that the paper overlooks: the paper's algorithms,
-//! implemented literally, fail here; the limit machine does not.
+//! Shows the failures that regehr2005 warns of, and one that the paper overlooks. The paper's
+//! algorithms, implemented literally, fail here; the limiter of core/ does not.
 
 use crate::board::{Board, Mode};
 use weir_core_sys::{Config, LimitPolicy, LimitTiming, Trigger, W16, W32};
 
-/// The bursty scheduler of §3.3 with its optimisation, literally: a periodic timer whose interrupt
-/// is enabled only while the source is masked.
+/// The bursty scheduler of §3.3 with its optimisation, implemented literally: the interrupt of a
+/// periodic timer is enabled only while the source is masked.
 struct Literal {
     burst: u64,
     period: u64,
@@ -46,7 +46,7 @@ impl Literal {
         self.interrupts(now);
     }
 
-    /// The timer's pending bit is set at every period, whether its interrupt is enabled or not.
+    /// The timer sets its pending bit once per period, whether its interrupt is enabled or not.
     fn time(&mut self, now: u64) {
         self.timer_pending |= now % self.period == 0;
         self.interrupts(now);
@@ -88,7 +88,7 @@ fn bursty(timing: LimitTiming, interval: u64, burst: u8) -> Config {
     }
 }
 
-/// The most requests served within `window` ticks.
+/// Returns the most requests served within `window` ticks.
 fn densest(served: &[u64], window: u64) -> usize {
     served
         .iter()
@@ -109,7 +109,7 @@ fn densest(served: &[u64], window: u64) -> usize {
 fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     let (burst, period) = (4, 100);
     let flood = |literal: &mut Literal| {
-        // The source is idle for some periods, then flooded around the end of one.
+        // The source is idle for some periods. It is then flooded around the end of a period.
         for now in 1..=520 {
             literal.time(now);
             if (496..505).contains(&now) {
@@ -150,12 +150,12 @@ fn three_bursts_back_to_back_need_the_pending_bit_to_be_left_set() {
     }
 }
 
-/// The optimisation of §3.3 never clears its count while below the threshold, so each `burst`
-/// requests, however far apart, mask the source until the period ends: it loses requests below the
-/// limit. The limit machine loses none (LIMIT-LOSS-1).
+/// The optimisation of §3.3 never clears its count while the count is below the threshold. So each
+/// `burst` requests, however far apart, mask the source until the period ends, and requests below
+/// the limit are lost. The limiter of core/ loses none (LIMIT-LOSS-1).
 #[test]
 fn the_papers_optimisation_loses_requests_below_the_limit() {
-    // At 4 MHz: at most 16 requests in 4 ms, requested at 3 kHz, for one second.
+    // Ticks have 4 MHz. The limit is 16 requests in 4 ms; requests come at 3 kHz for one second.
     let (burst, period, gap, second) = (16, 16_000, 1_333, 4_000_000);
     let mut literal = Literal::new(burst, period, true);
     let mut next = 100;
@@ -207,8 +207,8 @@ fn flooded(config: &Config, latency: u64, ticks: u64) -> Board<W16> {
     board
 }
 
-/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served; with the one-shot timer set
-/// early by the latency, all of it.
+/// LIMIT-STRICT-2: in overload at least T/(T+L) of the limit is served. All of it is served if the
+/// one-shot timer is set early by the latency.
 #[test]
 fn a_strict_limiter_loses_only_its_latency_in_overload() {
     for (timing, latency, lag) in [
@@ -265,7 +265,7 @@ fn a_paced_limiter_keeps_its_exact_rate_in_overload() {
     }
 }
 
-/// LIMIT-BUCKET-2, LIMIT-BURSTY-3: the long-run rate in overload, with latency.
+/// LIMIT-BUCKET-2, LIMIT-BURSTY-3: checks the long-run rate in overload with timer latency.
 #[test]
 fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
     for (policy, timing) in [
@@ -286,8 +286,8 @@ fn a_bucket_and_a_bursty_limiter_keep_their_rate_in_overload() {
             };
             let board = flooded(&config, latency, 9_100);
             let per_interval = if policy == LimitPolicy::Bucket { 1 } else { 4 };
-            // The one-shot timer starts at a service: its period is longer by the latency, and here
-            // by the tick until the next request.
+            // The one-shot timer starts at a service. Its period is longer by the latency and,
+            // here, by the tick until the next request.
             let period = if timing == LimitTiming::OneShot {
                 50 + latency + 1
             } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! PREDICT-* against exact arithmetic.
+//! Tests PREDICT-* against exact arithmetic.
 
 use proptest::prelude::*;
 use weir_core_sys::demux::CLASSES;
@@ -7,7 +7,8 @@ use weir_core_sys::predict::{History, Prediction, Predictor};
 
 const ALL: f64 = History::ALL as f64;
 
-/// The exact share of recent packets of each class, and of the unseen packets before the first.
+/// The exact share of each class in recent packets, and the share of the unseen packets before the
+/// first.
 struct Exact {
     shares: Vec<f64>,
     unseen: f64,
@@ -31,7 +32,7 @@ impl Exact {
         }
     }
 
-    /// The share of packets that are at least as urgent as a class.
+    /// Returns the share of packets that are at least as urgent as a class.
     fn above(&self, class: u8) -> f64 {
         self.unseen + self.shares[usize::from(class)..].iter().sum::<f64>()
     }
@@ -72,8 +73,8 @@ fn histories() -> impl Strategy<Value = History> {
 proptest! {
     #![proptest_config(crate::cases(200, 1000))]
 
-    /// PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events, and -6:
-    /// the difference from exact shares is at most the rounding error.
+    /// Checks PREDICT-WAITING-1, -REGISTERED-1, -HISTORY-1, -2 and -5 in any sequence of events.
+    /// Checks -6: the difference from exact shares is at most the rounding error.
     #[test]
     fn predictions_are_those_of_exact_counts(events in events(), history in histories()) {
         let mut predictor = Predictor::new(history).unwrap();
@@ -117,8 +118,7 @@ proptest! {
             if deferrals >= u32::from(history.patience) {
                 prop_assert_eq!(predicted, waiting);
             } else if let Some(waiting) = waiting {
-                // Each of the shares is too small by less than 2^shift parts, and none is too
-                // large.
+                // Each share is too small by less than 2^shift units, and no share is too large.
                 let error = 65.0 * f64::from(1_u32 << history.shift) / ALL;
                 let share = f64::from(history.share) / ALL;
                 let quantile = |share: f64| (0..=waiting).rev().find(|&class| exact.above(class) >= share);
@@ -129,8 +129,8 @@ proptest! {
     }
 }
 
-/// The number of packets after which a share that decays from WEIR_PREDICT_ALL is at most `to`
-/// parts: geometrically at first, and by one part a packet at the end.
+/// Returns the number of packets after which a share that decays from WEIR_PREDICT_ALL is at most
+/// `to` units. The decay is geometric at first, and one unit per packet at the end.
 fn packets(shift: u8, to: u16) -> usize {
     let weight = 0.5_f64.powi(shift.into());
     let mut parts = ALL;
@@ -161,7 +161,7 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
                 shift,
                 patience: 255,
             };
-            // Rounding keeps each share of three classes up to 2^shift parts too small.
+            // Rounding makes each share of the three classes too small by up to 2^shift units.
             let Some(others) = History::ALL.checked_sub(share + (3 << shift)) else {
                 continue;
             };
@@ -203,8 +203,8 @@ fn a_change_of_pattern_is_followed_within_the_promised_packets() {
     }
 }
 
-/// PREDICT-HISTORY-2: before any packet was handled, and until the share of the unseen past is
-/// small enough, the prediction is zhang2006's.
+/// PREDICT-HISTORY-2: the prediction is that of zhang2006 before the first packet has been handled,
+/// and until the share of the unseen past is small enough.
 #[test]
 fn without_history_it_is_the_most_urgent_waiting() {
     let history = History::default();
@@ -242,8 +242,8 @@ fn at_least_a_share_is_no_more_than_the_share() {
     assert_eq!(predictor.predict(Prediction::History), Some(9));
 }
 
-/// PREDICT-HISTORY-5: a process that seldom gets a packet is served after `patience` deferrals
-/// although history says that the packet is not for it.
+/// PREDICT-HISTORY-5: a process that seldom gets packets is served after `patience` deferrals,
+/// although history predicts another receiver.
 #[test]
 fn patience_ends() {
     let history = History {
@@ -264,8 +264,8 @@ fn patience_ends() {
     assert_eq!(predictor.predict(Prediction::History), Some(1));
 }
 
-/// A flood without a receiver, or for one that has closed its socket, is predicted to have no
-/// receiver.
+/// If packets of a flood have no receiver, or one that has closed its socket, the prediction is
+/// that there is no receiver.
 #[test]
 fn a_flood_for_nobody_is_nobodys() {
     let mut predictor = Predictor::new(History::default()).unwrap();
@@ -280,9 +280,10 @@ fn a_flood_for_nobody_is_nobodys() {
     assert_eq!(predictor.predict(Prediction::Waiting), Some(9));
 }
 
-/// The purpose of history: one packet in forty is for an urgent process that waits, the others are
-/// for one less urgent than the running process. zhang2006's prediction lets all of them disturb
-/// the running process; history lets only those disturb it that patience sends.
+/// This is the purpose of history. One packet in forty is for an urgent process that waits; the
+/// others are for a process less urgent than the running one. With zhang2006's prediction all of
+/// them disturb the running process. With history only those disturb it that are let through by
+/// `patience`.
 #[test]
 fn history_defers_what_the_most_urgent_waiting_lets_through() {
     let history = History::default();
@@ -301,8 +302,8 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
         }
     }
     assert_eq!(by_waiting, 40_000);
-    // History learns from the first 66 packets; then one packet in patience + 1 disturbs the
-    // running process, and after each packet that turns out to be urgent at most some five more do.
+    // History learns from the first 66 packets. After that, one packet in patience + 1 disturbs the
+    // running process. After each packet that turns out to be urgent, at most about five more do.
     assert!(
         by_history <= 66 + 40_000 / 17 + 40_000 / 17 / 4,
         "{by_history}"
@@ -310,7 +311,7 @@ fn history_defers_what_the_most_urgent_waiting_lets_through() {
     assert!(by_history >= 40_000 / 17, "{by_history}");
 }
 
-/// Parameters out of range are refused.
+/// Parameters that are out of range are rejected.
 #[test]
 fn nonsense_is_refused() {
     let valid = History::default();

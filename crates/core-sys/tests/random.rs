@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Long random runs: wraps, long idle times, changes, the user, several sources on one timer, every
-//! width.
+//! Long random runs with wraps, long idle times, changes, user actions and several sources on one
+//! timer, at every width.
 
 use crate::board::{Board, Mode, configs};
 use crate::is_long;
@@ -13,7 +13,7 @@ use weir_core_sys::{
 enum Event {
     /// This many ticks pass.
     Wait(u64),
-    /// A time longer than half a wrap of 16-bit ticks, or than a whole one, passes.
+    /// Time passes, more than half a wrap of 16-bit ticks or more than a whole one.
     Idle(u64),
     Requests(u32),
     Disable,
@@ -91,8 +91,8 @@ fn happen<W: Width>(board: &mut Board<W>, event: Event) {
 fn play<W: Width>(config: &Config, start: u64, mode: Mode, events: &[Event]) -> Board<W> {
     let mut board: Board<W> = Board::new(config, start, mode);
     board.worst_latency = match mode {
-        // The user delays paced services by less than one interval; the curve allows no more than
-        // that.
+        // The user delays paced services by less than one interval. The curve allows no larger
+        // delay.
         _ if config.policy == LimitPolicy::Paced => 1 << 20,
         Mode::Tick(period) => period,
         _ => 7,
@@ -118,23 +118,23 @@ proptest! {
         play::<W16>(&config, start, mode, &events);
     }
 
-    /// LIMIT-CHANGE-*: the same while rate and burst change.
+    /// LIMIT-CHANGE-*: the same contracts hold while rate and burst change.
     #[test]
     fn a_changing_policy_keeps_its_contracts(config in policies(), start in 0xff00_u64..0x1_0100, mode in mode(), events in events(true)) {
         play::<W16>(&config, start, mode, &events);
     }
 
-    /// LIMIT-TIME-1: the width of the ticks makes no difference, wherever they wrap; nor does the
-    /// record (LIMIT-RECORD-2).
+    /// LIMIT-TIME-1: the tick width makes no difference, wherever the ticks wrap. LIMIT-RECORD-2:
+    /// neither does the record.
     #[test]
     fn every_width_serves_at_the_same_instants(config in policies(), before in 0_u64..300, mode in mode(), events in events(true)) {
         fn served<W: Width>(config: &Config, before: u64, mode: Mode, events: &[Event]) -> Vec<u64> {
-            // Each width starts shortly before its own wrap, or as near to it as 64-bit test code
-            // can.
+            // Each run starts shortly before the wrap of its width, or, at 64 bits, as late as the
+            // test's own arithmetic allows.
             let start = if W::BITS == 64 { 1 << 40 } else { (1_u64 << W::BITS) - before };
             play::<W>(config, start, mode, events).served.iter().map(|served| served.at - start).collect()
         }
-        // Ageing happens at other instants at other widths; only state that is older than half a
+        // Ageing happens at different instants at different widths. Only state older than half a
         // wrap may depend on it.
         let events: Vec<Event> = events.into_iter().filter(|event| !matches!(event, Event::Idle(_))).collect();
         let narrow = served::<W16>(&config, before, mode, &events);
@@ -145,7 +145,7 @@ proptest! {
         prop_assert_eq!(&narrow, &served::<Bare<W64>>(&config, before, mode, &events));
     }
 
-    /// LIMIT-RECORD-1: the record counts what the board saw.
+    /// LIMIT-RECORD-1: the record agrees with the observations of the simulated port.
     #[test]
     fn the_record_tells_what_happened(config in policies(), events in events(false)) {
         let board = play::<W32>(&config, 0xffff_ff00, Mode::Age, &events);
@@ -158,7 +158,8 @@ proptest! {
         }
     }
 
-    /// LIMIT-TIMERLESS-1: with a tick of period D no request waits longer than the interval and D.
+    /// LIMIT-TIMERLESS-1: with a tick of period D, no request waits longer than the interval plus
+    /// D.
     #[test]
     fn a_tick_serves_within_its_period(config in policies(), period in 1_u64..60, gaps in prop::collection::vec(0_u64..300, 1..60)) {
         let mut board: Board<W16> = Board::new(&config, 0xfff0, Mode::Tick(period));
@@ -177,7 +178,7 @@ proptest! {
     }
 }
 
-/// Several limiters, one compare channel: the expiry goes to each that is due.
+/// Several limiters that share one compare channel. An expiry goes to each limiter that is due.
 struct Shared {
     sources: Vec<Source>,
     now: u64,
@@ -223,7 +224,7 @@ impl Shared {
         shared
     }
 
-    /// The port's action after each step: set the channel for the earliest instant.
+    /// Sets the channel to the earliest instant of all limiters. The port does so after each step.
     fn arm(&mut self) {
         let limiters: Vec<&Limiter<W16>> =
             self.sources.iter().map(|source| &source.limiter).collect();
@@ -310,8 +311,8 @@ impl Shared {
 proptest! {
     #![proptest_config(crate::cases(60, 300))]
 
-    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on one channel each source keeps its own curve, and
-    /// all waiting requests are served.
+    /// LIMIT-SHARED-1, -2 (regehr2005 §3.5): on a shared channel each source keeps its own curve,
+    /// and all waiting requests are served.
     #[test]
     fn sources_on_one_timer_keep_their_own_curves(
         configs in prop::collection::vec(policies().prop_map(|config| Config { trigger: Trigger::Edge, ..config }), 1..5),
@@ -331,7 +332,7 @@ proptest! {
     }
 }
 
-/// LIMIT-TIME-2: a source that is idle for any time keeps its whole burst, and is not refused.
+/// LIMIT-TIME-2: a source keeps its whole burst, and is not refused, however long it was idle.
 #[test]
 fn an_idle_source_is_not_refused_however_long_it_was_idle() {
     for config in configs(&[1, 100, 1_000], &[1, 5], Trigger::Edge) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A simulated port: one source with its pending and enable bits, one timer, a handler that takes
-//! no time. The port performs a limiter's steps and judges them by the contracts, from its own
-//! observations: the instants at which the handler ran.
+//! A simulated port: one source with its pending and enable bits, one timer, and a handler that
+//! takes no time. The port performs a limiter's steps. It checks them against the contracts by its
+//! own observations, the instants at which the handler ran.
 //!
-//! Time is absolute here and never wraps; only the limiter sees it modulo its width.
+//! Time is absolute in this module and never wraps. Only the limiter sees it modulo its tick width.
 
 pub mod model;
 
@@ -11,19 +11,19 @@ use weir_core_sys::{
     Action, Config, LimitPolicy, LimitTiming, Limiter, Step, Trigger, Width, curve,
 };
 
-/// The way in which the port keeps an idle source from outliving half a wrap, and gets its
-/// expiries.
+/// How the port delivers expiries, and how it keeps the limiter's instants from becoming older than
+/// half a wrap while the source is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// A compare flag notes that the watched instant has passed.
+    /// A compare flag records that the watched instant has passed.
     Watch,
-    /// There is no compare flag: the port calls `weir_limit_age()` in time.
+    /// There is no compare flag; the port calls `weir_limit_age()` often enough.
     Age,
-    /// There is no timer either: the port has a tick of this period.
+    /// There is no timer; the port calls the limiter in a periodic tick with this period.
     Tick(u64),
 }
 
-/// A run of the handler: the instant, and whether the expiries due at that instant came before it.
+/// A run of the handler: its instant, and whether it came after the expiries due at that instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     pub at: u64,
@@ -45,7 +45,7 @@ pub struct Board<W: Width> {
     pub user_on: bool,
     /// The latency from the armed instant to the expiry, for expiries that are armed from now on.
     pub latency: u64,
-    /// The longest possible latency of any expiry: the contracts' L and J.
+    /// The longest possible latency of any expiry, which is L and J of the contracts.
     pub worst_latency: u64,
     armed: Option<u64>,
     fires: Option<u64>,
@@ -62,7 +62,7 @@ pub struct Board<W: Width> {
     pub served: Vec<Served>,
     /// The configurations, each with the instant from which it was in force.
     pub configs: Vec<(u64, Config)>,
-    /// Compare each service with the model, which knows no latency, user or change.
+    /// Whether each service is compared with the model, which knows no latency, user or change.
     pub exact: bool,
 }
 
@@ -110,7 +110,7 @@ impl<W: Width> Board<W> {
         self.armed
     }
 
-    /// Requests that were raised and are neither served nor lost.
+    /// Returns the number of requests that were raised and are neither served nor lost.
     pub fn waiting(&self) -> u32 {
         u32::from(self.pending || self.level) + self.held
     }
@@ -129,8 +129,8 @@ impl<W: Width> Board<W> {
         self.deliver();
     }
 
-    /// Advances time to `to`; expiries happen on the way, but those due at `to` itself only in
-    /// [`Board::expire`].
+    /// Advances time to `to`. Expiries happen on the way, except those due at `to` itself, for
+    /// which [`Board::expire`] is called.
     pub fn advance(&mut self, to: u64) {
         while self.now < to {
             let mut next = to;
@@ -168,12 +168,12 @@ impl<W: Width> Board<W> {
         self.tick_ends();
     }
 
-    /// Nothing else happens at this instant.
+    /// Ends an instant at which nothing else happens.
     pub fn tick_ends(&self) {
         self.judge_waiting();
     }
 
-    /// The expiries due at this instant happen.
+    /// Delivers the expiries that are due at this instant.
     pub fn expire(&mut self) {
         self.after_expiry = true;
         if let Mode::Tick(period) = self.mode {
@@ -207,8 +207,7 @@ impl<W: Width> Board<W> {
         self.perform(step, false);
     }
 
-    /// The user disables the source at the instant at which a request is already on its way to the
-    /// processor.
+    /// The user disables the source while a request is already on its way to the processor.
     pub fn user_disable_in_a_race(&mut self) {
         self.user_disable();
         self.race();
@@ -222,7 +221,7 @@ impl<W: Width> Board<W> {
         let step = self.limiter.refused(W::wrap(self.now));
         match self.config().trigger {
             Trigger::Level => self.level = true,
-            // The limiter has room for one held request: a second is lost.
+            // The limiter can hold only one request, so a second one is lost.
             _ if self.held > 0 => self.lost += 1,
             _ => self.held += 1,
         }
@@ -258,7 +257,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// The longest that `weir_limit_age()` allows between two calls.
+    /// Returns the longest time that `weir_limit_age()` allows between two calls.
     fn ageing_period(&self) -> u64 {
         (1 << (W::BITS - 1)) - (u64::from(self.config().burst) + 1) * self.config().interval
     }
@@ -282,7 +281,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// The absolute instant nearest to now that equals `at` modulo the width.
+    /// Returns the absolute instant nearest to now that equals `at` modulo the width.
     fn absolute(&self, at: u64) -> u64 {
         let ahead = W::wrap(at.wrapping_sub(self.now));
         if ahead < 1 << (W::BITS - 1) {
@@ -316,7 +315,8 @@ impl<W: Width> Board<W> {
             self.watched = None;
         }
         if step.has(Action::Watch) {
-            // The channel has one compare register: watching an instant ends the armed one.
+            // The channel has only one compare register, so watching an instant cancels the armed
+            // one.
             self.armed = None;
             self.fires = None;
             self.watched = Some(at);
@@ -391,13 +391,13 @@ impl<W: Width> Board<W> {
                 self.story()
             );
         }
-        // An unmasked source with a request pending is interrupted at once.
+        // A pending request of an unmasked source interrupts at once.
         if self.enabled && (self.pending || self.level) {
             self.deliver();
         }
     }
 
-    /// The most requests that the contracts allow in the window from `from` to now.
+    /// Returns the most requests that the contracts allow in the window from `from` to now.
     fn most(&self, from: u64) -> Option<u64> {
         let last = self.configs.len() - 1;
         let first = (0..=last)
@@ -422,7 +422,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// The arrival curve in every window that ends now.
+    /// Checks the arrival curve in every window that ends now.
     fn judge_curve(&self) {
         for (i, first) in self.served.iter().enumerate() {
             let count = (self.served.len() - i) as u64;
@@ -438,7 +438,7 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// LIMIT-*-2: whenever a request waits and the policy allows it, it has been served.
+    /// Checks LIMIT-*-2: a waiting request has been served if the policy allows it.
     fn judge_waiting(&self) {
         if self.exact && self.user_on && self.waiting() > 0 {
             assert!(
@@ -449,7 +449,8 @@ impl<W: Width> Board<W> {
         }
     }
 
-    /// Requests end: all that wait must be served, and the source must be unmasked.
+    /// Stops raising requests for `ticks` ticks. At the end all waiting requests must have been
+    /// served, and the source must be unmasked.
     pub fn drain(&mut self, ticks: u64) {
         let until = self.now + ticks;
         while self.now < until && (self.waiting() > 0 || !self.enabled) {
@@ -469,7 +470,7 @@ impl<W: Width> Board<W> {
         );
     }
 
-    /// The history of events, for a message.
+    /// Returns the history of events, for a failure message.
     pub fn story(&self) -> String {
         let served: Vec<u64> = self
             .served
@@ -496,7 +497,7 @@ impl<W: Width> Board<W> {
     }
 }
 
-/// Every policy and timing with these intervals and bursts, for one trigger.
+/// Returns all combinations of policy and timing with these intervals and bursts, for one trigger.
 pub fn configs(intervals: &[u64], bursts: &[u8], trigger: Trigger) -> Vec<Config> {
     let mut all = Vec::new();
     for &interval in intervals {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The policies from first principles: may a request be served now, given the instants of all
-//! earlier services? The model holds for expiries without latency, a user who leaves the source on,
-//! and a configuration that does not change.
+//! A model of the policies from first principles: may a request be served now, given the instants
+//! of all earlier services? The model assumes expiries without latency, a user who leaves the
+//! source on, and a configuration that does not change.
 
 use super::Served;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming};
 
-/// Orders events within an instant: those before the expiries due then, and those after.
+/// Orders events within an instant: first those before the due expiries, then those after them.
 fn order(at: u64, after_expiry: bool) -> u64 {
     2 * at + u64::from(after_expiry)
 }
 
-/// May a bursty limiter serve at `now`, after the services since `start`?
+/// Returns whether a bursty limiter may serve at `now`, given the services since `start`.
 fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) -> bool {
     let burst = u64::from(config.burst);
     match config.timing {
@@ -31,9 +31,9 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
             (count as u64) < burst
         }
         LimitTiming::Lazy => {
-            // Lazy: a period ends when a request comes after its end, or at its end if a request
-            // waits or the source is masked. When the burst is used up, the source is masked at
-            // once only if the previous period ended with a waiting request.
+            // Lazy: a period ends when a request comes after its end. It ends at its end if a
+            // request waits or the source is masked then. When the burst is used up, the source is
+            // masked at once only if the previous period ended with a waiting request.
             let (mut cleared, mut count, mut sustained, mut masked) = (start, 0, false, false);
             for served in served {
                 if count == burst {
@@ -73,7 +73,7 @@ fn may_serve_bursty(config: &Config, start: u64, served: &[Served], now: u64) ->
     }
 }
 
-/// May a request be served at `now`?
+/// Returns whether a request may be served at `now`.
 pub fn may_serve(
     config: &Config,
     start: u64,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames described by their headers.
+//! Builds frames from descriptions of their headers.
 
 use proptest::prelude::*;
 
-/// An IPv6 extension header, or IPv4's authentication header.
+/// An IPv6 extension header, or an IPv4 authentication header.
 #[derive(Clone, Debug)]
 pub enum Extension {
     /// A protocol number, and the header's length in units of 8 bytes, minus 1.
     Options(u8, u8),
     /// The offset in units of 8 bytes, and whether more fragments follow.
     Fragment(u16, bool),
-    /// The number of words of the check value.
+    /// The number of words of the integrity check value.
     Authentication(u8),
 }
 
@@ -78,7 +78,7 @@ fn transport(protocol: u8, port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 impl Frame {
-    /// The frame, and the number of its bytes that the parser needs.
+    /// Returns the frame, and how many of its bytes the parser needs.
     pub fn bytes(&self) -> (Vec<u8>, usize) {
         let mut bytes = vec![0x02; 12];
         for &(kind, control) in &self.tags {
