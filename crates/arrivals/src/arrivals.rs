@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrivals in the order of time.
+//! Iterators over arrivals in the order of time.
 use std::sync::Arc;
 
 use crate::steps::{Alternation, Bursts, Mmpp, Periodic, Poisson, Uniform};
 use crate::trace::{Playback, TraceError};
 
-/// No arrival comes in this cycle or later, so that a program may add a time of its own without an
-/// overflow: 292 years at 1 GHz.
+/// Every arrival comes before this cycle, so that a program can add times of its own without an
+/// overflow. The value is 292 years at 1 GHz.
 pub const LATEST: u64 = 1 << 63;
 
 /// An arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its cycle from the start; never before that of the arrival before it.
+    /// The cycle of the arrival, counted from the start. Never before the previous arrival.
     pub at: u64,
-    /// What it is.
+    /// The kind of the arrival.
     pub what: What,
 }
 
 /// The kind of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
-    /// A request: an edge of the direction that the program waits for, or a packet of which nothing
-    /// is known.
+    /// A request: an edge of the direction that the program waits for, or a packet of which only
+    /// the time is known.
     Request,
     /// The line goes high.
     Rise,
@@ -32,17 +32,18 @@ pub enum What {
     Packet(Packet),
 }
 
-/// What a recording tells about a packet.
+/// The facts about a packet that a recording contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Packet {
-    /// The protocol above IP; none where the recording does not say, and for all others.
+    /// The protocol above IP. `None` if the recording does not state it, or if it is none of
+    /// [`Protocol`].
     pub protocol: Option<Protocol>,
-    /// The destination port of TCP or UDP; none where the recording does not say.
+    /// The destination port of TCP or UDP. `None` if the recording does not state it.
     pub port: Option<u16>,
     /// The flow that a recording names, as an index into
-    /// [`Recording::flows`](crate::Recording::flows).
+    /// [`Recording::flows`](crate::Recording::flows). `None` if the recording names no flow.
     pub flow: Option<u16>,
-    /// Bytes on the wire without the checksum; 0 where the recording does not say.
+    /// The length on the wire in bytes, without the checksum. 0 if the recording does not state it.
     pub length: u32,
 }
 
@@ -57,10 +58,11 @@ pub enum Protocol {
     Icmp,
 }
 
-/// The arrivals of a [`Pattern`](crate::Pattern), in ascending order: endless for all but traces.
+/// The arrivals of a [`Pattern`](crate::Pattern) in ascending order. Only traces end.
 pub struct Arrivals(ArrivalSource);
 
-/// One kind of stream. Only a file, which has a system call to wait for, stands behind a pointer.
+/// The kinds of streams. Only a file is behind a pointer: reading it takes system calls, so that
+/// the pointer does not matter.
 pub(crate) enum ArrivalSource {
     Periodic(Periodic),
     Poisson(Poisson),
@@ -77,8 +79,9 @@ impl Arrivals {
         Self(source)
     }
 
-    /// Why a recording ended early, if it did. It was read as a whole before the run, so the file
-    /// was changed or its disk failed in the meantime.
+    /// Returns why a recording ended early. `None` if it did not. The recording was read completely
+    /// before the run, so the cause is that the file was changed or that its disk failed in the
+    /// meantime.
     #[must_use]
     pub fn error(&self) -> Option<&TraceError> {
         match &self.0 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! When requests and packets arrive: the floods of the simulator and of the emulated board, in one
-//! language.
+//! The times at which requests and packets arrive. The simulator and the emulated boards share this
+//! language for floods.
 //!
-//! The text form, as the command line takes it and [`Pattern`]'s `Display` writes it. Rates and
-//! times are those of [`weir_model::quantity`].
+//! A pattern has a text form, which the command line takes and [`Pattern`]'s `Display` writes.
+//! Rates and times are written as in [`weir_model::quantity`].
 //!
 //! | text | arrivals |
 //! |---|---|
@@ -16,13 +16,14 @@
 //! | `mmpp:20kHz:burst=5000:gap=100ms` | bursts of 5000 on average, memoryless at 20 kHz within them, with pauses of 100 ms on average; `:idle=10Hz` in the pauses |
 //! | `trace:file.csv`, `trace:file.pcap` | those of a recording, csv, pcap or pcapng; `:speed=2` twice as fast, `:repeat` for ever |
 //!
-//! Random patterns end in `:seed=N` if they want a seed of their own; else they take the seed of
+//! A random pattern may end in `:seed=N` to set its own seed. Otherwise it uses the seed given to
 //! [`Pattern::start`]. The same seed gives the same arrivals on every machine: the generator is
-//! ChaCha with 8 rounds, and nothing comes from the C library.
+//! ChaCha with 8 rounds, and no function of the C library is used.
 //!
-//! A recording in CSV has a header: `time_us` or `cycle`, both counted from the start of the run,
-//! then if wanted `port` (of the destination) and `flow` (a name). The time of a capture counts
-//! from its first packet, and its destination ports come along.
+//! A recording in CSV has a header. The first column is `time_us` or `cycle`, counted from the
+//! start of the run. The columns `port` (the destination port) and `flow` (a name) are optional.
+//! The times of a packet capture count from its first packet, and its destination ports are read,
+//! too.
 mod arrivals;
 mod pattern;
 mod steps;

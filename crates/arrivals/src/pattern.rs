@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The description of a flood, before it starts.
+//! The description of a flood, before the flood starts.
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,81 +11,85 @@ use crate::steps::{Alternation, Bursts, Mmpp, MmppState, Periodic, Poisson, Unif
 use crate::text::{self, PatternError};
 use crate::trace::Recording;
 
-/// Digits of a number for a reader.
+/// The significant digits of numbers that are shown to users.
 const DIGITS: u8 = 4;
 
 /// A pattern of arrivals. All times are cycles of the processor's clock, from the start of the run.
 ///
-/// `Display` writes the text form, which [`Pattern::parse`] reads back.
+/// `Display` writes the text form, which [`Pattern::parse`] reads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pattern {
-    /// The k-th arrival (from 0) at `phase_cycles + k * clock / rate_hz`, rounded: fractions do not
-    /// add up to a drift.
+    /// Arrival k (from 0) comes at `phase_cycles + k * clock / rate_hz`, rounded to the nearest
+    /// cycle. The rounding errors do not add up.
     Periodic {
         /// Arrivals per second: more than zero, at most 10¹².
         rate_hz: f64,
         /// The cycle of the first arrival.
         phase_cycles: u64,
     },
-    /// Exponentially distributed gaps.
+    /// Gaps are exponentially distributed.
     Poisson {
         /// Arrivals per second on average: more than zero, at most 10¹².
         rate_hz: f64,
-        /// The same seed gives the same arrivals; none: the seed of [`Pattern::start`] holds.
+        /// The same seed gives the same arrivals. `None` means that the seed given to
+        /// [`Pattern::start`] is used.
         seed: Option<u64>,
     },
-    /// The two-state Markov-modulated Poisson process of zhang2006 §5. Its bursts have a geometric
-    /// number of arrivals (from 0, so that a few bursts are empty), which come as a Poisson
-    /// process, and last an exponential time. Exponential pauses lie between them.
+    /// The two-state Markov-modulated Poisson process of zhang2006 §5. Bursts last for
+    /// exponentially distributed times and contain a Poisson process, so that their number of
+    /// arrivals is geometric, starting at 0. Exponentially distributed pauses separate the bursts.
     Mmpp {
         /// Arrivals per second within a burst: more than zero, at most 10¹².
         rate_hz: f64,
-        /// The mean number of arrivals of a burst, at least 1; 5000 in the paper.
+        /// The mean number of arrivals per burst, at least 1; 5000 in the paper.
         burst: u32,
-        /// The mean length of a pause, at least 1.
+        /// The mean length of a pause in cycles, at least 1.
         gap_cycles: u64,
-        /// Arrivals per second in a pause, less than within a burst; none: there are none.
+        /// Arrivals per second in a pause, less than within a burst. `None` means that there are no
+        /// arrivals in a pause.
         idle_hz: Option<f64>,
-        /// As in [`Pattern::Poisson`].
+        /// The seed, as in [`Pattern::Poisson`].
         seed: Option<u64>,
     },
     /// Two arrivals close together, every period.
     Pairs {
-        /// From the first arrival of a pair to the first of the next; more than the gap.
+        /// Cycles from the first arrival of a pair to the first arrival of the next pair; greater
+        /// than the gap.
         period_cycles: u64,
-        /// From the first arrival of a pair to its second.
+        /// Cycles from the first arrival of a pair to its second arrival.
         gap_cycles: u64,
     },
     /// `count` arrivals close together, every period.
     Bursts {
         /// Arrivals per burst, at least 1.
         count: u32,
-        /// Between the arrivals of a burst.
+        /// Cycles between consecutive arrivals of a burst.
         gap_cycles: u64,
-        /// From the first arrival of a burst to the first of the next; more than the burst lasts.
+        /// Cycles from the first arrival of a burst to the first arrival of the next one; longer
+        /// than the burst.
         period_cycles: u64,
     },
-    /// Gaps that are equally likely to be any whole number of cycles between two bounds.
+    /// Gaps are uniformly distributed whole numbers of cycles.
     Uniform {
-        /// The shortest gap.
+        /// The shortest gap in cycles.
         min_cycles: u64,
-        /// The longest gap.
+        /// The longest gap in cycles.
         max_cycles: u64,
-        /// As in [`Pattern::Poisson`].
+        /// The seed, as in [`Pattern::Poisson`].
         seed: Option<u64>,
     },
-    /// The level of the line itself, without requests: low, then high, and so on.
+    /// The line has alternating levels, first low and then high. There are no requests.
     Level {
-        /// Cycles for which it is low.
+        /// Cycles for which the line is low.
         low_cycles: u64,
-        /// Cycles for which it is high.
+        /// Cycles for which the line is high.
         high_cycles: u64,
     },
-    /// Requests that a program lists, in ascending order of their cycles.
+    /// A list of requests that a program provides, in ascending order.
     Trace {
-        /// Their origin, for messages.
+        /// The origin of the list, for messages.
         name: String,
-        /// Cycles.
+        /// The cycles of the requests.
         times: Arc<[u64]>,
     },
     /// A recording in a file.
@@ -93,23 +97,23 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// Reads the text form; `clock_hz` turns times into cycles. The file of a trace is read as a
-    /// whole, and again while it is played.
+    /// Parses the text form. `clock_hz` converts times to cycles. The file of a trace is read
+    /// completely now, and again while it is played.
     ///
     /// # Errors
-    /// An unknown pattern, a bad quantity, a trace that cannot be read; the message says what would
-    /// be right.
+    /// Fails for an unknown pattern, an invalid quantity, or an unreadable trace. The message says
+    /// what would be right.
     pub fn parse(text: &str, clock_hz: u64) -> Result<Self, PatternError> {
         let pattern = text::parse(text.trim(), clock_hz)?;
         pattern.check()?;
         Ok(pattern)
     }
 
-    /// Starts the arrivals at a clock of `clock_hz`, the one that was given to [`Self::parse`]. A
-    /// random pattern without a seed of its own takes `seed`.
+    /// Starts the arrivals. `clock_hz` must be the clock that was given to [`Self::parse`]. A
+    /// random pattern without a seed of its own uses `seed`.
     ///
     /// # Errors
-    /// As [`Self::check`], a clock of 0 Hz, or a file that cannot be opened again.
+    /// Fails as [`Self::check`] does, for a clock of 0 Hz, and if a file cannot be opened again.
     #[expect(
         clippy::cast_precision_loss,
         reason = "clocks are far below 2^52; the mean of a random length to 16 digits"
@@ -176,7 +180,7 @@ impl Pattern {
         Ok(Arrivals::new(source))
     }
 
-    /// Are the arrivals random, and do they depend on the seed given to [`Self::start`]?
+    /// Returns whether the arrivals are random and depend on the seed given to [`Self::start`].
     #[must_use]
     pub fn needs_seed(&self) -> bool {
         matches!(
@@ -187,11 +191,11 @@ impl Pattern {
         )
     }
 
-    /// Can the pattern be run? Rates and periods are above zero, bursts shorter than their period,
-    /// and a trace is in order.
+    /// Checks whether the pattern can be run: rates and periods are above zero, bursts are shorter
+    /// than their period, and a trace is in order.
     ///
     /// # Errors
-    /// What is wrong and what would be right.
+    /// The error says what is wrong and what would be right.
     pub fn check(&self) -> Result<(), PatternError> {
         match self {
             Self::Periodic { rate_hz, .. } | Self::Poisson { rate_hz, .. } => {
@@ -277,7 +281,7 @@ fn check_burst(count: u32, gap: u64, period: u64) -> Result<(), PatternError> {
     Ok(())
 }
 
-/// The gaps of a uniform pattern.
+/// Returns the distribution of the gaps of a uniform pattern.
 fn gaps(min: u64, max: u64) -> Result<Between<u64>, PatternError> {
     if min == 0 {
         return impossible(
@@ -302,7 +306,7 @@ impl fmt::Display for Pattern {
 }
 
 impl Pattern {
-    /// The pattern for a reader: in its text form, but with times in place of cycles of a clock of
+    /// Formats the pattern for users: the text form, but with times instead of cycles of a clock of
     /// `clock_hz`, and with four digits.
     #[must_use]
     pub fn told(&self, clock_hz: u64) -> String {
@@ -318,8 +322,8 @@ impl Pattern {
         text
     }
 
-    /// The text form for a clock of 1 GHz: a cycle of this pattern's clock lasts `cycle_ns`
-    /// nanoseconds.
+    /// Returns the text form of this pattern for a clock of 1 GHz. `cycle_ns` is the length of a
+    /// cycle of the pattern's own clock in nanoseconds.
     #[must_use]
     pub fn in_nanoseconds(&self, cycle_ns: u64) -> String {
         let rate = |hertz: f64| {
@@ -421,7 +425,7 @@ impl Pattern {
     }
 }
 
-/// The part of the text that states a seed, if there is one.
+/// Formats the seed as a part of the text form, if there is a seed.
 struct Seed(Option<u64>);
 
 impl fmt::Display for Seed {

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The step from one arrival to the next, in whole cycles. The fraction of a cycle that a step
-//! leaves is carried to the next one, so that no rate drifts.
+//! Computes the next arrival in whole cycles. The remaining fraction of a cycle is carried over to
+//! the next step, so that rates do not drift.
 use rand::SeedableRng;
 use rand::distr::{Distribution, Open01, Uniform as Between};
 use rand_chacha::ChaCha8Rng;
 
 use crate::arrivals::{Arrival, LATEST, What};
 
-/// The k-th arrival (from 0) at `phase + k * clock / rate`, rounded to the nearest cycle; exact,
-/// since a rate is a fraction.
+/// Arrival k (from 0) comes at `phase + k * clock / rate`, rounded to the nearest cycle. The
+/// computation is exact, because a rate is a fraction.
 pub(crate) struct Periodic {
-    /// None after the last one before [`LATEST`].
+    /// The next arrival. `None` after the last one before [`LATEST`].
     at: Option<u64>,
-    /// The whole cycles of a period, and its fraction: `over / parts` of a cycle.
+    /// The period is `cycles + over / parts` cycles.
     cycles: u64,
     over: u64,
     parts: u64,
-    /// The fraction that is left so far, in parts of a cycle. It begins at one half, which rounds.
+    /// The accumulated fraction of a cycle, in units of `1 / parts`. It starts at one half, so that
+    /// instants are rounded to the nearest cycle.
     carried: u64,
 }
 
@@ -24,7 +25,7 @@ impl Periodic {
     /// `rate_hz` is a [`Rate`](weir_model::Rate): more than zero and at most 10¹².
     pub fn new(rate_hz: f64, phase: u64, clock_hz: u64) -> Self {
         let (numerator, denominator) = fraction(rate_hz);
-        // Where the product is too large for 128 bits, the period is longer than 2^73 cycles.
+        // If the product does not fit 128 bits, the period is longer than 2^73 cycles.
         let (cycles, over) = match u128::from(clock_hz).checked_mul(denominator) {
             Some(product) => (
                 u64::try_from(product / u128::from(numerator)).unwrap_or(LATEST),
@@ -35,7 +36,7 @@ impl Periodic {
         Self {
             at: Some(phase),
             cycles,
-            // A remainder is less than the numerator, which has 64 bits.
+            // The remainder is less than the divisor, which fits 64 bits.
             over: u64::try_from(over).unwrap_or(0),
             parts: numerator,
             carried: numerator / 2,
@@ -56,10 +57,11 @@ impl Periodic {
     }
 }
 
-/// A positive rate as the fraction that it is: below 2^54, and a power of two.
+/// Converts a positive rate to an exact fraction: a numerator below 2^54 and a denominator that is
+/// a power of two.
 fn fraction(rate_hz: f64) -> (u64, u128) {
-    // Multiplying by two is exact; 128 times suffice for any rate with a second arrival before the
-    // end of time.
+    // Multiplication by two is exact. 128 multiplications suffice for any rate with a second
+    // arrival before [`LATEST`].
     let mut scaled = rate_hz;
     let mut denominator = 1_u128;
     while scaled.fract() != 0.0 && denominator < 1 << 126 {
@@ -75,10 +77,11 @@ fn fraction(rate_hz: f64) -> (u64, u128) {
     (numerator, denominator)
 }
 
-/// An instant that moves on by times that are no whole numbers of cycles.
+/// An instant that advances by fractional numbers of cycles.
 struct Position {
     at: u64,
-    /// The fraction of the cycle `at`. It begins at one half, which rounds.
+    /// The fraction of a cycle after `at`. It starts at one half, so that instants are rounded to
+    /// the nearest cycle.
     fraction: f64,
 }
 
@@ -88,7 +91,7 @@ impl Position {
         fraction: 0.5,
     };
 
-    /// Moves on by zero cycles or more. Beyond what a u64 holds, it stays there.
+    /// Advances by `cycles`, which is not negative. The instant saturates at the largest u64.
     #[inline]
     #[expect(
         clippy::cast_possible_truncation,
@@ -105,14 +108,15 @@ impl Position {
     }
 }
 
-/// A number of an exponential distribution with mean 1, by inversion: at least 0 and less than 37.
+/// Draws a number from the exponential distribution with mean 1, by inversion: at least 0 and less
+/// than 37.
 #[inline]
 fn exponential(random: &mut ChaCha8Rng) -> f64 {
     let uniform: f64 = Open01.sample(random);
     -libm::log(uniform)
 }
 
-/// Exponentially distributed gaps; the first one lies before the first arrival.
+/// Exponentially distributed gaps. The first gap comes before the first arrival.
 pub(crate) struct Poisson {
     /// The mean gap in cycles.
     mean: f64,
@@ -138,14 +142,14 @@ impl Poisson {
     }
 }
 
-/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5. Its bursts last an
-/// exponential time and contain a Poisson process, so that their number of arrivals is geometric.
-/// The pauses between them last an exponential time, too, with a Poisson process of their own or
-/// without arrivals.
+/// The two-state Markov-modulated Poisson process (MMPP-2) of zhang2006 §5. Bursts last for
+/// exponentially distributed times and contain a Poisson process, so that their number of arrivals
+/// is geometric. The pauses between them last for exponentially distributed times, too. A pause has
+/// a Poisson process of its own or no arrivals.
 pub(crate) struct Mmpp {
     now: MmppState,
     other: MmppState,
-    /// Cycles for which the current state still lasts.
+    /// The remaining cycles of the current state.
     left: f64,
     position: Position,
     random: ChaCha8Rng,
@@ -154,15 +158,15 @@ pub(crate) struct Mmpp {
 /// A state of an [`Mmpp`].
 #[derive(Clone, Copy)]
 pub(crate) struct MmppState {
-    /// The mean time between arrivals, in cycles; infinite where there are none.
+    /// The mean gap between arrivals in cycles. It is infinite if the state has no arrivals.
     pub gap: f64,
-    /// The mean time that the state lasts, in cycles.
+    /// The mean duration of the state in cycles.
     pub stay: f64,
 }
 
 impl Mmpp {
-    /// Begins in a burst or a pause as if the process had run for ever, so that the mean rate holds
-    /// from the start.
+    /// Starts in a burst or a pause with the probabilities of the stationary process, so that the
+    /// mean rate holds from the start.
     pub fn new(burst: MmppState, pause: MmppState, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let uniform: f64 = Open01.sample(&mut random);
@@ -182,14 +186,16 @@ impl Mmpp {
 
     #[inline]
     pub fn next(&mut self) -> Option<u64> {
-        // A gap beyond the end of its state is dropped: an exponential time has no memory.
+        // A gap that exceeds the state is drawn again in the next state, because an exponential
+        // distribution has no memory.
         loop {
             let gap = self.now.gap * exponential(&mut self.random);
             if gap < self.left {
                 self.left -= gap;
                 return Some(self.position.advance(gap));
             }
-            // With rates that leave next to nothing of a state, no arrival may ever come.
+            // With extreme rates a state may last for almost no time, so that no arrival ever
+            // comes.
             if self.position.advance(self.left) >= LATEST {
                 return None;
             }
@@ -199,7 +205,7 @@ impl Mmpp {
     }
 }
 
-/// Uniformly distributed gaps; the first one lies before the first arrival.
+/// Uniformly distributed gaps. The first gap comes before the first arrival.
 pub(crate) struct Uniform {
     at: u64,
     gap: Between<u64>,
@@ -222,19 +228,19 @@ impl Uniform {
     }
 }
 
-/// `count` arrivals `gap` apart, every `period`.
+/// Bursts of `count` arrivals with gaps of `gap` cycles, once every `period` cycles.
 pub(crate) struct Bursts {
     count: u64,
     gap: u64,
     period: u64,
-    /// The begin of the current burst.
+    /// The cycle at which the current burst begins.
     begin: u64,
-    /// The number of the arrival within the burst.
+    /// The index of the next arrival within the burst.
     index: u64,
 }
 
 impl Bursts {
-    /// Requires that the burst is shorter than its period.
+    /// Makes the stream. The burst must be shorter than the period.
     pub fn new(count: u32, gap: u64, period: u64) -> Self {
         Self {
             count: u64::from(count),
@@ -257,7 +263,7 @@ impl Bursts {
     }
 }
 
-/// A level: low from cycle 0, then high, and so on.
+/// Alternating levels: low from cycle 0, then high, and so on.
 pub(crate) struct Alternation {
     low: u64,
     high: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The text form of a pattern.
+//! Parses the text form of a pattern.
 use std::path::Path;
 
 use weir_model::{Duration, QuantityError, Rate};
@@ -7,29 +7,29 @@ use weir_model::{Duration, QuantityError, Rate};
 use crate::pattern::Pattern;
 use crate::trace::{Recording, TraceError};
 
-/// Why a text is no pattern, or a pattern cannot be run.
+/// Why a text is not a valid pattern, or why a pattern cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum PatternError {
-    /// A rate or a time is wrong.
+    /// A rate or a time is not valid.
     #[error(transparent)]
     Quantity(#[from] QuantityError),
-    /// The pattern does not exist.
+    /// No pattern has this name.
     #[error(
         "there is no pattern `{0}`: write a rate (20kHz) or one of poisson:RATE, pairs:PERIOD:gap=TIME, bursts:COUNT:gap=TIME:period=TIME, \
          uniform:TIME..TIME, mmpp:RATE:burst=COUNT:gap=TIME, level:low=TIME:high=TIME, trace:FILE"
     )]
     Pattern(String),
-    /// A part of the pattern is missing, unknown, given twice or not a number.
+    /// A part of the pattern is missing, unknown, repeated or not a number.
     #[error("in `{text}`: {what}; the form is {form}")]
     Part {
         /// The text of the pattern.
         text: String,
         /// What is wrong.
         what: String,
-        /// The pattern's form.
+        /// The form of a valid pattern of this kind.
         form: &'static str,
     },
-    /// The parts contradict each other.
+    /// Parts of the pattern contradict each other.
     #[error("{0}")]
     Impossible(String),
     /// A recording cannot be read.
@@ -50,7 +50,7 @@ const MMPP: &str = "mmpp:RATE:burst=COUNT:gap=TIME, and :idle=RATE and :seed=N m
 const TRACE: &str =
     "trace:FILE, and :speed=N and :repeat may follow, for example trace:eth0.pcap:speed=2";
 
-/// Reads a pattern without checking whether it can be run.
+/// Parses a pattern without checking whether it can be run.
 pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (head, rest) = text.split_once(':').unwrap_or((text, ""));
     let parts = |form| PatternArguments::new(text, rest, form);
@@ -155,8 +155,8 @@ pub(crate) fn parse(text: &str, clock_hz: u64) -> Result<Pattern, PatternError> 
     }
 }
 
-/// A file's name may have colons of its own, so only parts at the end that look like an option are
-/// options.
+/// A file name may contain colons, so only the last parts of the text that look like options are
+/// treated as options.
 fn recording(text: &str, rest: &str, clock_hz: u64) -> Result<Pattern, PatternError> {
     let (mut file, mut speed, mut repeats) = (rest, None, false);
     loop {
@@ -193,7 +193,8 @@ fn part(text: &str, what: &str, form: &'static str) -> PatternError {
     }
 }
 
-/// The arguments behind the pattern's name: at most one without a name, the others as `name=value`.
+/// The arguments after the pattern's name: at most one argument without a name, and arguments of
+/// the form `name=value`.
 struct PatternArguments<'a> {
     text: &'a str,
     form: &'static str,
@@ -262,7 +263,7 @@ impl<'a> PatternArguments<'a> {
         part(self.text, &what, self.form)
     }
 
-    /// The pattern, if every argument was used.
+    /// Returns the pattern if all arguments were used, and an error otherwise.
     fn end(self, pattern: Pattern) -> Result<Pattern, PatternError> {
         match (self.first, self.named.first()) {
             (None, None) => Ok(pattern),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recordings. A file is read twice: once as a whole, so that its errors are known before anything
-//! runs, and then packet by packet during the run. Memory holds one record and the names of the
-//! flows.
+//! Recordings. A file is read twice: first completely, so that errors are reported before the run,
+//! and then packet by packet during the run. Only one record and the names of the flows are in
+//! memory.
 use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -18,33 +18,33 @@ use crate::arrivals::{Arrival, LATEST};
 
 pub use self::error::TraceError;
 
-/// A recording that was read once and found good: `trace:FILE[:speed=N][:repeat]`.
+/// A recording that was read once and is valid: `trace:FILE[:speed=N][:repeat]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
     path: PathBuf,
     speed: f64,
     repeats: bool,
     count: u64,
-    /// The times of the first and the last arrival, at the recorded speed.
+    /// The recorded times of the first and the last arrival, in cycles at the recorded speed.
     first: u64,
     last: u64,
     flows: Arc<[String]>,
 }
 
 impl Recording {
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads a recording from begin to end: CSV, pcap or pcapng, whatever the file is. Times are
-    /// stretched by `1 / speed`. With `repeats` it begins anew once the mean time between two
-    /// arrivals has passed after the last one.
+    /// Reads a complete recording in one of the formats CSV, pcap and pcapng. Times are scaled by
+    /// `1 / speed`. With `repeats` the recording starts again after its last arrival, with the mean
+    /// time between two arrivals in between.
     ///
     /// # Errors
-    /// A file that cannot be read, is cut off, damaged, empty, out of order or was not recorded on
-    /// an Ethernet; a speed that is not more than zero.
+    /// Fails if the file cannot be read, is cut off, damaged, empty or out of order, or was not
+    /// recorded on Ethernet. Fails if `speed` is not greater than zero.
     pub fn read(path: &Path, speed: f64, repeats: bool, clock_hz: u64) -> Result<Self, TraceError> {
         let play = |what: &str| {
             Err(TraceError::Play {
@@ -90,31 +90,32 @@ impl Recording {
         Ok(recording)
     }
 
-    /// The names in the column `flow`, which [`Packet::flow`](crate::Packet::flow) counts.
+    /// Returns the names in the column `flow`. [`Packet::flow`](crate::Packet::flow) is an index
+    /// into them.
     #[must_use]
     pub fn flows(&self) -> &[String] {
         &self.flows
     }
 
-    /// The number of arrivals in the file.
+    /// Returns the number of arrivals in the file.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Cycles from the first arrival to the last one.
+    /// Returns the cycles from the first arrival to the last.
     pub(crate) fn length(&self) -> u64 {
         self.played(self.last) - self.played(self.first)
     }
 
-    /// Cycles from an arrival to the same one of the next round: the length of the recording, and
-    /// the mean time between two of its arrivals.
+    /// Returns the cycles from an arrival to the same arrival of the next repetition: the length of
+    /// the recording plus the mean time between two arrivals.
     fn period(&self) -> u64 {
         let length = self.length();
         length + length.div_ceil((self.count - 1).max(1))
     }
 
-    /// The cycle of a recorded time.
+    /// Converts a recorded time to a cycle of the playback.
     #[expect(
         clippy::float_cmp,
         clippy::cast_precision_loss,
@@ -130,7 +131,7 @@ impl Recording {
         }
     }
 
-    /// Opens the file at its begin.
+    /// Opens the file for playback.
     pub(crate) fn play(&self, clock_hz: u64) -> Result<Playback, TraceError> {
         Ok(Playback {
             records: Some(Records::open(&self.path, clock_hz)?),
@@ -153,15 +154,15 @@ impl fmt::Display for Recording {
     }
 }
 
-/// A recording while it is played.
+/// The playback of a recording.
 pub(crate) struct Playback {
     recording: Recording,
     clock_hz: u64,
-    /// The file; none after its end.
+    /// The open file. `None` after the end.
     records: Option<Records>,
-    /// The begin of the current round.
+    /// The cycle at which the current repetition begins.
     begin: u64,
-    /// Arrivals of the current round so far.
+    /// The number of arrivals so far in the current repetition.
     played: u64,
     error: Option<TraceError>,
 }
@@ -211,7 +212,7 @@ impl Playback {
     }
 }
 
-/// Reads the records of a file.
+/// A reader of the records of a file, by format.
 enum Records {
     Csv(CsvRows),
     Capture(Packets),
@@ -223,8 +224,8 @@ impl Records {
             path: path.to_owned(),
             cause,
         };
-        // The kind of the file is checked before it is opened, since opening a pipe waits for its
-        // writer.
+        // The file type is checked before the file is opened, because opening a pipe blocks until
+        // there is a writer.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(TraceError::NotAFile {
                 path: path.to_owned(),

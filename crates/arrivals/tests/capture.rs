@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded packets: captures that another library writes, and what can be wrong with them.
+//! Captures that another library writes, and the errors that captures can have.
 use std::io::Write;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ fn ping() -> Vec<u8> {
     frame
 }
 
-/// Packets at these times, in nanoseconds.
+/// Returns a pcap file with packets at these times, in nanoseconds.
 fn pcap(
     link: DataLink,
     endianness: Endianness,
@@ -85,7 +85,8 @@ fn good(packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
     )
 }
 
-/// Packets at these times, in units of an interface, whose resolution is the option of pcapng.
+/// Returns a pcapng file with packets at these times, in units of an interface whose resolution is
+/// given by a pcapng option.
 fn pcapng(
     endianness: Endianness,
     interfaces: &[(DataLink, Option<u8>)],
@@ -103,7 +104,7 @@ fn pcapng(
         writer
             .write_pcapng_block(EnhancedPacketBlock {
                 interface_id: *interface,
-                // The writer takes nanoseconds for units, whatever the interface says.
+                // The writer takes nanoseconds for units, whatever the interface states.
                 timestamp: Duration::from_nanos(*units),
                 original_len: u32::try_from(frame.len()).unwrap(),
                 data: frame.into(),
@@ -136,7 +137,7 @@ fn times(content: &[u8]) -> Vec<u64> {
 }
 
 fn packets() -> [(u64, Vec<u8>); 4] {
-    // 4 MHz: a cycle has 250 ns.
+    // At 4 MHz a cycle is 250 ns.
     let begin = 1_700_000_000_000_000_000;
     [
         (begin, udp(502)),
@@ -173,7 +174,8 @@ fn every_format_gives_times_ports_and_lengths() {
             let file = pcap(DataLink::ETHERNET, end, resolution, &packets);
             assert_eq!(played(&file).unwrap(), arrivals, "{end:?} {resolution:?}");
         }
-        // Microseconds are what an interface has that does not say; 9 are nanoseconds.
+        // An interface that states no resolution uses microseconds. A resolution of 9 means
+        // nanoseconds.
         for (resolution, unit) in [(None, 1000), (Some(6), 1000), (Some(9), 1)] {
             let packets: Vec<_> = packets
                 .iter()
@@ -188,7 +190,8 @@ fn every_format_gives_times_ports_and_lengths() {
 #[test]
 fn interfaces_of_one_capture_may_count_in_different_units() {
     for end in ENDS {
-        // Units of 2^-10 s, and milliseconds; the third interface is no Ethernet, and sees nothing.
+        // The interfaces use units of 2^-10 s and of milliseconds. The third interface is not
+        // Ethernet and records no packet.
         let file = pcapng(
             end,
             &[
@@ -278,7 +281,7 @@ fn what_is_wrong_is_refused_with_the_packet() {
     let cut = next_generation(DataLink::ETHERNET, None);
     let no_interface = {
         let mut bytes = cut.clone();
-        // A block ends with its length; behind its type and its length stands the interface.
+        // A block ends with its length. The interface follows the type and the length at its start.
         let end = bytes.len();
         let length = u32::from_le_bytes(bytes[end - 4..].try_into().unwrap());
         bytes[end - usize::try_from(length).unwrap() + 8] = 1;
@@ -397,7 +400,7 @@ fn a_capture_repeats() {
 
 proptest! {
     #![proptest_config(crate::cases(64, 512))]
-    /// Bytes changed, cut out and put in, in each of the formats.
+    /// Bytes are changed, removed and inserted in files of each format.
     #[test]
     fn no_file_makes_it_panic(
         format in 0..6_usize,

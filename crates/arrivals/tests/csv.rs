@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded times.
+//! Tests of recorded times in CSV.
 use std::io::Write;
 
 use proptest::prelude::*;
@@ -86,7 +86,8 @@ fn a_recording_can_be_played_faster_and_for_ever() {
         times("cycle\n10\n20\n40\n", ":speed=0.5").unwrap(),
         [20, 40, 80]
     );
-    // 30 cycles from the first to the last, 15 on average: the next round 45 later.
+    // The recording is 30 cycles long, with 15 cycles between arrivals on average. So the next
+    // repetition begins 45 cycles later.
     assert_eq!(
         times("cycle\n10\n20\n40\n", ":repeat").unwrap(),
         [10, 20, 40, 55, 65, 85, 100, 110, 130, 145]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is read and what is drawn, beside files and streams that the tests make themselves.
+//! Tests of recordings and of random streams. The tests create all files and streams themselves.
 
 mod capture;
 mod csv;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What every stream promises, and the statistics of the random ones. Seeds are fixed, so a bound
-//! that holds once holds always; bounds are four standard deviations or more.
+//! Properties of all streams, and statistics of the random ones. Seeds are fixed, so a test passes
+//! always or never. Tolerances are four standard deviations or more.
 use proptest::prelude::*;
 use weir_arrivals::{Arrivals, Pattern};
 
@@ -31,7 +31,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Of the mean, as a multiple of it.
+/// Returns the standard deviation as a multiple of the mean.
 fn variation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -59,12 +59,12 @@ fn a_seed_gives_one_stream() {
         let first = times(text, 1, 10_000);
         assert_eq!(first, times(text, 1, 10_000), "{text}");
         assert_ne!(first, times(text, 2, 10_000), "{text}");
-        // A seed of its own counts, whatever the caller's is.
+        // The pattern's own seed takes precedence over the caller's seed.
         assert_eq!(first, times(&format!("{text}:seed=1"), 2, 10_000), "{text}");
     }
 }
 
-/// The streams are the same on every machine and must remain so: results are repeated by their
+/// The streams must stay the same, on every machine, so that results can be repeated from their
 /// seeds.
 #[test]
 fn streams_do_not_change() {
@@ -81,8 +81,8 @@ fn streams_do_not_change() {
 
 #[test]
 fn each_pattern_has_the_rate_that_it_states() {
-    // The means of so many gaps: 0.3 % for Poisson, a tenth of bursts of 50 (variation 1.4) for the
-    // modulated ones. Those spend 2.5 ms in a burst and 3 ms between two.
+    // The tolerance for the mean gap is 0.3 % for Poisson. For the modulated streams it is a tenth
+    // of bursts of 50 (variation 1.4); they spend 2.5 ms in a burst and 3 ms between bursts.
     for (text, hertz, within) in [
         ("4.7kHz", 4_700.0, 1e-5),
         ("0.3Hz:phase=1ms", 0.3, 1e-5),
@@ -101,7 +101,8 @@ fn each_pattern_has_the_rate_that_it_states() {
 #[test]
 fn poisson_gaps_are_exponential() {
     let gaps = gaps(&times("poisson:20kHz", 5, 100_000));
-    // The standard deviation of an exponential time is its mean, and its median ln 2 of it.
+    // The standard deviation of an exponential distribution equals its mean, and its median is ln 2
+    // times the mean.
     assert_near(variation(&gaps), 1.0, 0.02);
     let below = gaps
         .iter()
@@ -115,17 +116,18 @@ fn uniform_gaps_reach_both_bounds_and_no_further() {
     let gaps = gaps(&times("uniform:10cycles..14cycles", 5, 50_000));
     for cycles in 10..=14 {
         let count = gaps.iter().filter(|gap| **gap == f64::from(cycles)).count();
-        // A fifth of all, with a standard deviation of 0.9 %.
+        // A fifth of all gaps is expected, with a standard deviation of 0.9 %.
         assert_near(count as f64, 10_000.0, 0.04);
     }
     assert!(gaps.iter().all(|gap| (10.0..=14.0).contains(gap)));
 }
 
-/// zhang2006 §5: bursts geometric, times between them exponential.
+/// zhang2006 §5: burst sizes are geometric, and the times between bursts are exponential.
 #[test]
 fn modulated_bursts_and_pauses_are_those_of_theory() {
-    // A pause is 100 ms on average and a gap in a burst 10 us, so a gap of 1 ms is in a burst once
-    // in 10^43, and one in a hundred pauses is missed.
+    // A pause lasts 100 ms and a gap within a burst 10 us, on average. A gap of 1 ms occurs within
+    // a burst with a probability of 10^-43, and one in a hundred pauses is shorter and therefore
+    // missed.
     const PAUSE: f64 = 4_000.0;
     let (burst, pause, gap) = (500.0, 400_000.0, 40.0);
     let times = times("mmpp:100kHz:burst=500:gap=100ms", 7, 2_000_000);
@@ -141,17 +143,17 @@ fn modulated_bursts_and_pauses_are_those_of_theory() {
             within.push(gap);
         }
     }
-    // There are about 4000 bursts, so a mean is right to 1.6 %. One burst in 501 has no arrival and
-    // is not seen: those that are seen have one arrival more on average, `burst + 1`. One pause in
-    // a hundred is shorter than PAUSE and joins two bursts into one: hence the divisor. What a
-    // longer pause has beyond PAUSE is as long on average as a whole pause, because an exponential
-    // time has no memory.
+    // There are about 4000 bursts, so that a mean has a standard error of 1.6 %. One burst in 501
+    // has no arrival and is not seen; the visible bursts have one arrival more on average, `burst +
+    // 1`. One pause in a hundred is shorter than PAUSE and joins two bursts into one, which
+    // explains the divisor. The part of a longer pause beyond PAUSE is on average as long as a
+    // whole pause, because an exponential distribution has no memory.
     assert!((3_600..4_400).contains(&sizes.len()), "{}", sizes.len());
     assert_near(mean(&sizes), (burst + 1.0) / (-PAUSE / pause).exp(), 0.065);
     assert_near(mean(&pauses), pause, 0.065);
     assert_near(mean(&within), gap, 0.01);
-    // Sizes are geometric and pauses exponential, so the standard deviation is the mean, and 1/e of
-    // the values are above the mean.
+    // Sizes are geometric and pauses are exponential. So the standard deviation equals the mean,
+    // and 1/e of the values are above the mean.
     for values in [&sizes, &pauses] {
         assert_near(variation(values), 1.0, 0.1);
         let mean = mean(values);
@@ -162,8 +164,8 @@ fn modulated_bursts_and_pauses_are_those_of_theory() {
 
 #[test]
 fn a_modulated_process_begins_as_if_it_had_always_run() {
-    // Bursts of 5 ms and pauses of 15 ms: a quarter of all seeds begins within a burst, and the
-    // first arrival is then at about 1 us.
+    // Bursts last 5 ms and pauses 15 ms, so that a quarter of all seeds start within a burst. In
+    // these the first arrival is at about 1 us.
     let begun = (0..4000)
         .filter(|seed| times("mmpp:1MHz:burst=5000:gap=15ms", *seed, 1)[0] < 100)
         .count();
@@ -204,8 +206,8 @@ proptest! {
         }
     }
 
-    /// Against the definition in whole numbers: an arrival is never half a cycle from where it
-    /// belongs, after as many periods as there may be.
+    /// Compares with the definition in integer arithmetic: an arrival is less than half a cycle
+    /// from its exact instant, even after the largest possible number of periods.
     #[test]
     fn regular_arrivals_do_not_drift(
         numerator in 1..1_000_000_u64,
@@ -213,7 +215,7 @@ proptest! {
         clock in 1..u64::from(u32::MAX),
         count in 0..20_000_u64,
     ) {
-        // A rate that f64 holds exactly.
+        // The rate is exact in f64.
         let parts = 1_u64 << shift;
         let rate_hz = numerator as f64 / parts as f64;
         let at = Pattern::Periodic { rate_hz, phase_cycles: 7 }
@@ -227,7 +229,8 @@ proptest! {
         prop_assert_eq!(u128::from(at), rounded + 7);
     }
 
-    /// Whatever a program puts into a pattern: it is refused, or it runs and stays in order.
+    /// Any pattern that a program can construct is either rejected, or it runs and its arrivals are
+    /// in order.
     #[test]
     fn no_pattern_makes_a_stream_panic(
         rate_hz in prop::num::f64::ANY,

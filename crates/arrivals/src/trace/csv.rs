@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded times: a CSV file whose first column is `time_us` or `cycle`, in ascending order, and
-//! which may name the port or the flow of each packet.
+//! Recorded times in CSV. The first column is `time_us` or `cycle`, in ascending order. Further
+//! columns may state the port or the flow of each packet.
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use csv::{Reader, StringRecord};
 use super::error::TraceError;
 use crate::arrivals::{Arrival, Packet, What};
 
-/// The most names of flows, since all are kept in memory.
+/// The most flow names. All names are kept in memory, so their number is limited.
 const FLOWS_MOST: u16 = u16::MAX;
-/// Times stay below this, so that no sum of two overflows.
+/// Times must be below this limit, so that the sum of two times does not overflow.
 const CYCLES_MOST: u64 = 1 << 62;
 
 /// The meaning of a column.
@@ -40,24 +40,24 @@ impl Column {
     }
 }
 
-/// Reads one row after the other.
+/// Reads a CSV file row by row.
 pub(super) struct CsvRows {
     path: PathBuf,
     clock_hz: u64,
     columns: Vec<Column>,
     reader: Reader<File>,
     row: StringRecord,
-    /// The time of the row before, as cycles and as it is written.
+    /// The time of the previous row, in cycles and as text.
     previous: (u64, String),
-    /// The number of each flow's name, in the order in which they appear.
+    /// The index of each flow name, in the order in which the names appear.
     flows: HashMap<String, u16>,
 }
 
 impl CsvRows {
-    /// Reads the header.
+    /// Opens the file and reads its header.
     ///
     /// # Errors
-    /// It does not name the columns, or cannot be read.
+    /// Fails if the header does not name the columns, or cannot be read.
     pub fn new(path: &Path, file: File, clock_hz: u64) -> Result<Self, TraceError> {
         let mut reader = csv::ReaderBuilder::new()
             .trim(csv::Trim::All)
@@ -85,7 +85,7 @@ impl CsvRows {
         })
     }
 
-    /// The names of the flows read so far, by their number.
+    /// Returns the flow names read so far, by index.
     pub fn flows(&self) -> Vec<String> {
         let mut flows: Vec<(&String, u16)> =
             self.flows.iter().map(|(name, n)| (name, *n)).collect();
@@ -93,10 +93,11 @@ impl CsvRows {
         flows.into_iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The next row.
+    /// Reads the next row. `None` at the end of the file.
     ///
     /// # Errors
-    /// It is not what the header says, or goes back in time.
+    /// Fails if a field is not what the header says, or if the time is before that of the previous
+    /// row.
     pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
         let more = self
             .reader
@@ -184,7 +185,8 @@ impl CsvRows {
     }
 }
 
-/// The number of the flow of this name; none if there are too many.
+/// Returns the index of the flow name, which is added if it is new. `None` if there are too many
+/// names.
 fn number(flows: &mut HashMap<String, u16>, name: &str) -> Option<u16> {
     if let Some(number) = flows.get(name) {
         return Some(*number);
@@ -196,7 +198,7 @@ fn number(flows: &mut HashMap<String, u16>, name: &str) -> Option<u16> {
     Some(number)
 }
 
-/// Is the time the first column, and no column there twice?
+/// Returns whether the time is the first column and no column is repeated.
 fn are_columns(columns: &[Column]) -> bool {
     match columns {
         [time] => time.is_time(),

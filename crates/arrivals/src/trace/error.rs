@@ -3,30 +3,30 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a recording cannot be used: the file, the line or the packet, what is wrong and what would
-/// be right.
+/// Why a recording cannot be used. The message states the file, the line or the packet, what is
+/// wrong, and what would be right.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened or read.
     #[error("cannot read the trace {}: {cause}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         cause: io::Error,
     },
     /// The file changed between the check and the run.
     #[error("the trace {} had {had} arrivals when it was checked and {has} when it was played: leave it alone during a run", path.display())]
     Changed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The number of arrivals when it was checked.
+        /// The number of arrivals during the check.
         had: u64,
-        /// The number of arrivals when it was played.
+        /// The number of arrivals during the run.
         has: u64,
     },
-    /// The path leads to a pipe or a folder.
+    /// The path is that of a pipe or a folder.
     #[error("the trace {} is not a file: it is read more than once, so save it as one first", path.display())]
     NotAFile {
         /// The path.
@@ -35,80 +35,80 @@ pub enum TraceError {
     /// The file is compressed.
     #[error("the trace {} is compressed: unpack it first, for example with gunzip", path.display())]
     Compressed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file does not begin as its name suggests.
+    /// The first bytes of the file are not those of the format that its name suggests.
     #[error("{} is neither pcap nor pcapng: the first bytes are {begin}; record with tcpdump -w or Wireshark, or give times as FILE.csv", path.display())]
     NotACapture {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The bytes, for the message.
+        /// The first bytes, formatted for the message.
         begin: String,
     },
-    /// The file is not CSV.
+    /// The file is not valid CSV.
     #[error("cannot read the trace {}: {cause}", path.display())]
     Csv {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where, and what is wrong.
+        /// The position and the error.
         #[source]
         cause: csv::Error,
     },
     /// The header does not name the columns.
     #[error("{}, line 1: the header is `{found}`: it must be `time_us` or `cycle`, and `port` or `flow` may follow", path.display())]
     Header {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The header.
+        /// The header as found in the file.
         found: String,
     },
-    /// A field is not what its column says.
+    /// A field does not have the type of its column.
     #[error("{}, line {line}: `{found}` is not a {what}", path.display())]
     Row {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The field.
+        /// The content of the field.
         found: String,
-        /// What it should be.
+        /// The expected type.
         what: &'static str,
     },
-    /// A row goes back in time.
+    /// The time of a row is before that of the previous row.
     #[error("{}, line {line}: {found} comes after {previous}: sort the rows by time", path.display())]
     Order {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The line, counted from 1.
         line: u64,
-        /// The row.
+        /// The time of the row.
         found: String,
-        /// The row before.
+        /// The time of the previous row.
         previous: String,
     },
-    /// A capture is damaged, is cut off, or was not made on an Ethernet.
+    /// A capture is damaged or cut off, or was not recorded on Ethernet.
     #[error("{}, {place}: {what}", path.display())]
     Capture {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Which packet, counted from 1 as other programs do.
+        /// The packet, counted from 1 as other programs count.
         place: String,
         /// What is wrong and what would be right.
         what: String,
     },
-    /// The recording is empty.
+    /// The recording contains no arrivals.
     #[error("{}: there are no {what}", path.display())]
     Empty {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The arrivals that it should have.
+        /// The kind of arrivals that the recording should contain.
         what: &'static str,
     },
-    /// The file can be read, but not played as asked.
+    /// The file can be read, but it cannot be played with these options.
     #[error("{}: {what}", path.display())]
     Play {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What is wrong and what would be right.
         what: String,

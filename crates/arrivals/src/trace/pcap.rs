@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recorded packets: captures in the formats pcap (micro- and nanoseconds, both byte orders) and
-//! pcapng, from Ethernet.
+//! Packet captures from Ethernet in the formats pcap (microseconds and nanoseconds, both byte
+//! orders) and pcapng.
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,22 @@ use pcap_parser::{
 use super::error::TraceError;
 use crate::arrivals::{Arrival, LATEST, Packet, Protocol, What};
 
-/// The memory of a reader, and so the longest record. Programs capture up to 256 KiB of a packet.
+/// The size of the read buffer, which limits the size of a record. Capture programs store up to 256
+/// KiB of a packet.
 const BUFFER_BYTES: usize = 1 << 20;
-/// The most interfaces: more than any machine has, so that the memory stays bounded.
+/// The most interfaces in a capture. The limit is higher than on any machine, and bounds the
+/// memory.
 const INTERFACES_MOST: usize = 4096;
-/// The packet block of the first drafts of pcapng.
+/// The type of the packet block in the first drafts of pcapng.
 const OBSOLETE_PACKET: u32 = 2;
 
-/// Does a capture begin so?
+/// Returns whether a capture begins with these bytes.
 pub(super) fn is_capture(begin: &[u8]) -> bool {
     begin == PCAPNG
         || matches!(
             begin,
-            // The marks as they stand in the file: microseconds, nanoseconds, and the variant with
-            // longer records, which has one byte order only.
+            // The magic numbers as bytes in the file: microseconds, nanoseconds, and the variant
+            // with longer records, which exists in one byte order only.
             [0xd4, 0xc3, 0xb2, 0xa1]
                 | [0xa1, 0xb2, 0xc3, 0xd4]
                 | [0x4d, 0x3c, 0xb2, 0xa1]
@@ -36,17 +38,17 @@ pub(super) fn is_capture(begin: &[u8]) -> bool {
         )
 }
 
-/// The mark of a pcapng file, in both byte orders.
+/// The magic number of a pcapng file, which is the same in both byte orders.
 const PCAPNG: &[u8] = &[0x0a, 0x0d, 0x0d, 0x0a];
 
-/// Reads one packet after the other.
+/// Reads a capture packet by packet.
 pub(super) struct Packets {
     path: PathBuf,
     clock_hz: u64,
     format: Format,
-    /// The number of packets so far.
+    /// The number of packets read so far.
     count: u64,
-    /// The times of the first packet and the latest one, in nanoseconds of the recording.
+    /// The recorded times of the first and the latest packet, in nanoseconds.
     first: Option<i128>,
     latest: i128,
 }
@@ -58,38 +60,39 @@ enum Format {
     },
     Pcapng {
         reader: PcapNGReader<File>,
-        /// The interfaces of the current section.
+        /// The interfaces of the current section of a pcapng file.
         interfaces: Vec<CaptureInterface>,
     },
 }
 
-/// The unit of the fractions of seconds in a pcap file.
+/// The unit of the sub-second part of times in a pcap file.
 #[derive(Clone, Copy)]
 enum Fractions {
     Microseconds,
     Nanoseconds,
 }
 
-/// The interface at which packets were recorded.
+/// An interface on which packets were recorded.
 struct CaptureInterface {
     link: Linktype,
-    /// Units of its times per second.
+    /// The time resolution: units per second.
     resolution: u128,
-    /// Seconds to add to its times.
+    /// Seconds to add to the interface's times.
     offset: i64,
 }
 
-/// A packet as it was recorded.
+/// A packet as it is stored in the capture.
 struct CaptureRecord {
     nanoseconds: i128,
     packet: Packet,
 }
 
 impl Packets {
-    /// Opens a capture that begins with `begin`, which is still to be read from `file`.
+    /// Opens a capture. `begin` contains the first bytes of the file; `file` is positioned at its
+    /// start.
     ///
     /// # Errors
-    /// The file ends within its header; a pcap file is not from an Ethernet.
+    /// Fails if the file ends within its header, or if a pcap file was not recorded on Ethernet.
     pub fn new(path: &Path, file: File, begin: &[u8], clock_hz: u64) -> Result<Self, TraceError> {
         let format = if begin == PCAPNG {
             pcapng(file)
@@ -110,11 +113,11 @@ impl Packets {
         })
     }
 
-    /// The next packet. Its time counts from the first packet.
+    /// Reads the next packet. Its time counts from the first packet.
     ///
     /// # Errors
-    /// The file is damaged or cut off, a packet was not recorded on an Ethernet, or goes back in
-    /// time.
+    /// Fails if the file is damaged or cut off, if the packet was not recorded on Ethernet, or if
+    /// its time is before that of the previous packet.
     pub fn next(&mut self) -> Result<Option<Arrival>, TraceError> {
         let place = |count| match count {
             0 => "before the first packet".to_owned(),
@@ -192,7 +195,7 @@ fn pcap(file: File) -> Result<Format, String> {
     })?
     .flatten()
     .unwrap_or_default();
-    // The bits above the link type are about checksums.
+    // The bits above the link type describe checksums.
     ethernet(Linktype(header.network.0 & 0xffff))?;
     let fractions = if header.is_nanosecond_precision() {
         Fractions::Nanoseconds
@@ -209,7 +212,7 @@ fn pcapng(file: File) -> Result<Format, String> {
     })
 }
 
-/// Takes the next block, reading on in the file where necessary. None at the end.
+/// Takes the next block, and reads more of the file if necessary. `None` at the end.
 fn pull<R: PcapReaderIterator, T>(
     reader: &mut R,
     mut look: impl FnMut(PcapBlockOwned<'_>) -> T,
@@ -242,7 +245,7 @@ fn pull<R: PcapReaderIterator, T>(
     }
 }
 
-/// Explains an error of the reader to the user of the file.
+/// Describes an error of the parser library for the user.
 fn explain<I>(error: &PcapError<I>, in_header: bool) -> String {
     match error {
         PcapError::ReadError => "the file cannot be read any further".to_owned(),
@@ -261,12 +264,12 @@ fn explain<I>(error: &PcapError<I>, in_header: bool) -> String {
 }
 
 /// # Errors
-/// Another link than Ethernet.
+/// Fails for every link type except Ethernet.
 fn ethernet(link: Linktype) -> Result<(), String> {
     if link == Linktype::ETHERNET {
         return Ok(());
     }
-    // The names that https://www.tcpdump.org/linktypes.html gives to common link types.
+    // The names of common link types in https://www.tcpdump.org/linktypes.html.
     let name = match link.0 {
         0 => " (NULL, a loopback)",
         12 | 14 | 101 => " (RAW, packets without a link)",
@@ -286,7 +289,7 @@ fn ethernet(link: Linktype) -> Result<(), String> {
     ))
 }
 
-/// A packet of a pcap file.
+/// Returns the packet of a pcap record.
 fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<CaptureRecord, String> {
     let (scale, unit, most) = match fractions {
         Fractions::Nanoseconds => (1, "nanoseconds", 1_000_000_000),
@@ -305,7 +308,7 @@ fn record(block: &LegacyPcapBlock<'_>, fractions: Fractions) -> Result<CaptureRe
     })
 }
 
-/// Looks at a block of a pcapng file, which may be a packet.
+/// Handles a block of a pcapng file. `None` if the block is not a packet.
 fn next_block(
     block: &Block<'_>,
     interfaces: &mut Vec<CaptureInterface>,
@@ -331,7 +334,7 @@ fn next_block(
                 })?;
             ethernet(interface.link)?;
             let units = u128::from(packet.ts_high) << 32 | u128::from(packet.ts_low);
-            // Less than 2^64 units times 2^30; a second has at most 2^64 units.
+            // The product cannot overflow: `units` is below 2^64 and 10^9 is below 2^30.
             let since = i128::try_from(units * 1_000_000_000 / interface.resolution).unwrap_or(0);
             return Ok(Some(CaptureRecord {
                 nanoseconds: since + i128::from(interface.offset) * 1_000_000_000,
@@ -353,7 +356,8 @@ fn next_block(
 }
 
 fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<CaptureInterface, String> {
-    // The library refuses powers of two, and reads the offset in one byte order only.
+    // The library does not support resolutions that are powers of two, and reads the offset in one
+    // byte order only. So both options are parsed here.
     let power = u32::from(described.if_tsresol & 0x7f);
     let resolution = match described.if_tsresol {
         0..=19 => 10_u128.pow(power),
@@ -375,8 +379,8 @@ fn interface(described: &InterfaceDescriptionBlock<'_>) -> Result<CaptureInterfa
     })
 }
 
-/// The facts of a frame's packet. A frame that makes no sense is a packet for nobody, as it is on a
-/// wire.
+/// Returns the facts about a frame's packet. A frame that cannot be parsed is a packet without a
+/// receiver.
 fn dissect(frame: &[u8], length: u32) -> Packet {
     let mut packet = Packet {
         length,
