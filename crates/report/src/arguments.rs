@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command lines of Weir's programs.
+//! Parses the command lines of Weir's programs.
 use std::any::TypeId;
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -10,16 +10,18 @@ use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command, Parser};
 
-/// Reads the command line of this program, and ends the program if it is wrong.
+/// Parses the command line of this program. Ends the program if the command line is not valid.
 ///
-/// A value may begin with a dash: what reads the value says best what is wrong with `-1s`. Only the
-/// name of a file may not, so that an option is not taken for one.
+/// The value of an option may begin with a dash, because the code that parses the value gives the
+/// best message about `-1s`. Only a file name may not begin with a dash, so that an option is not
+/// mistaken for a file.
 #[must_use]
 pub fn arguments<P: Parser>() -> P {
     arguments_from(std::env::args_os())
 }
 
-/// Reads `words`, the first of which is the program, as [`arguments`] reads the command line.
+/// Parses `words` as [`arguments`] parses the command line. The first word is the name of the
+/// program.
 #[must_use]
 pub fn arguments_from<P: Parser>(words: impl IntoIterator<Item = OsString>) -> P {
     let mut command = with_dashes(P::command());
@@ -30,7 +32,7 @@ pub fn arguments_from<P: Parser>(words: impl IntoIterator<Item = OsString>) -> P
     read.unwrap_or_else(|error| explained(error).exit())
 }
 
-/// The command, with options that take values which begin with a dash.
+/// Returns the command, whose options accept values that begin with a dash.
 fn with_dashes(command: Command) -> Command {
     command
         .mut_args(|argument| match takes(&argument) {
@@ -53,13 +55,14 @@ fn with_dashes(command: Command) -> Command {
         .mut_subcommands(with_dashes)
 }
 
-/// What the value of an option is.
+/// The kind of value that an option takes.
 enum OptionKind {
     Path,
     Value,
 }
 
-/// What the option takes; none if it takes nothing, or if it is no option.
+/// Returns the kind of value that the option takes. `None` if it takes no value, or if the argument
+/// is not an option.
 fn takes(argument: &Arg) -> Option<OptionKind> {
     if argument.is_positional() || !argument.get_action().takes_values() {
         return None;
@@ -72,7 +75,7 @@ fn takes(argument: &Arg) -> Option<OptionKind> {
     })
 }
 
-/// The error, with what would be right. Rust's own words about numbers do not say that.
+/// Adds to the error what would be right, because the number parsers of Rust do not say that.
 fn explained(mut error: clap::Error) -> clap::Error {
     let Some(cause) = error.source() else {
         return error;
@@ -89,11 +92,11 @@ fn explained(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// What is wrong with a program's commands: help that is broken by hand ([`broken_by_hand`]), and
-/// options that answer a value which begins with a dash as if it were another option.
+/// Returns the faults in a program's command definitions: help texts that are broken by hand
+/// ([`broken_by_hand`]), and options that mistake a value with a leading dash for another option.
 ///
 /// # Panics
-/// Panics if clap itself finds a mistake in them.
+/// Panics if clap itself finds a fault.
 ///
 /// [`broken_by_hand`]: crate::terminal::broken_by_hand
 #[must_use]

@@ -6,30 +6,31 @@ use serde::Serialize;
 
 use crate::number::short;
 
-/// Goal of a measured value. A value that is not a number meets no goal.
+/// The goal of a measured value. NaN meets no goal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// At most this.
+    /// The value must be at most this number.
     AtMost(f64),
-    /// At least this.
+    /// The value must be at least this number.
     AtLeast(f64),
-    /// Exactly this.
+    /// The value must be exactly this number.
     Equal(f64),
-    /// From the first to the second, both included.
+    /// The value must lie between these two numbers, both included.
     Within(f64, f64),
-    /// Any number: the value is shown beside others, and not judged.
+    /// The value is shown for comparison and not judged.
     Shown,
 }
 
 impl Goal {
-    /// Whether `measured` meets the goal.
+    /// Returns whether `measured` meets the goal.
     #[must_use]
     pub fn is_met_by(self, measured: f64) -> bool {
         match self {
             Self::AtMost(most) => measured <= most,
             Self::AtLeast(least) => measured >= least,
-            // A count that should be 0 is exactly 0: there is no tolerance to choose.
+            // The comparison is exact: a count that should be 0 must be 0, and there is no sensible
+            // tolerance.
             #[allow(clippy::float_cmp)]
             Self::Equal(value) => measured == value,
             Self::Within(least, most) => (least..=most).contains(&measured),
@@ -53,43 +54,44 @@ impl fmt::Display for Goal {
 /// A claim with its measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// Its name, unique in its report.
+    /// The name of the claim, unique within its report.
     pub id: String,
-    /// Meaning in words, for the reader of a table.
+    /// The meaning of the value in words, for readers of a table.
     pub what: String,
     /// Unit of `paper`, `goal` and `measured`.
     pub unit: String,
-    /// Value that the paper states.
+    /// The value that the paper states. `None` if the paper states none.
     pub paper: Option<f64>,
     /// Goal of the measured value.
     pub goal: Goal,
-    /// The value that the measured one must not fall behind while the goal is known to be missed.
+    /// The limit that the measured value must keep while the goal is known to be missed. `None` if
+    /// the goal is expected to be met.
     pub today: Option<Goal>,
     /// The measured value.
     pub measured: f64,
 }
 
-/// How a measured value stands to its goal.
+/// How a measured value compares with its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimVerdict {
-    /// It is as it should be.
+    /// The value meets its goal.
     Met,
-    /// It is a number, and has no goal.
+    /// The value is a number and has no goal.
     Shown,
-    /// It is not, as was known, and it did not fall behind.
+    /// The value misses its goal, as is known, but keeps the limit `today`.
     Missed,
-    /// It is not.
+    /// The value meets neither its goal nor a limit `today`.
     NotMet,
 }
 
 impl Claim {
-    /// Whether the goal is met.
+    /// Returns whether the goal is met.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.goal.is_met_by(self.measured)
     }
 
-    /// How the measured value stands to the goal.
+    /// Compares the measured value with the goal.
     #[must_use]
     pub fn verdict(&self) -> ClaimVerdict {
         match self.today {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Writes results whole or not at all.
+//! Writes result files completely or not at all.
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use crate::temporary::{Temporary, uninterrupted};
 use crate::terminal::printable;
 
-/// A file cannot be written. Then no file of its group has changed, unless the error came when the
-/// finished files took their names.
+/// A file cannot be written. No file of its group has changed, unless the error occurred while the
+/// finished files were renamed.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {cause}", printable(path))]
 pub struct WriteError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the operating system.
     pub cause: io::Error,
 }
 
@@ -25,16 +25,17 @@ impl WriteError {
     }
 }
 
-/// A place for a file that the command may write: [`Outputs`](crate::Outputs) has allowed it.
+/// The path of a file that the command may write. [`Outputs`](crate::Outputs) has checked the path.
 #[derive(Debug)]
 pub struct Place {
-    /// As the user named it.
+    /// The path as the user wrote it.
     path: PathBuf,
-    /// Without links, which a file that takes its name would replace.
+    /// The path with symbolic links resolved, because renaming a file onto a link would replace the
+    /// link.
     resolved: PathBuf,
     is_device: bool,
     is_program: bool,
-    /// What was there when the place was allowed.
+    /// The metadata of the existing file when the path was checked. `None` if there was no file.
     found: Option<Metadata>,
 }
 
@@ -49,7 +50,7 @@ impl Place {
         }
     }
 
-    /// A device or a pipe, which is written as it is.
+    /// Makes a place for a device or a pipe, which is written directly.
     pub(crate) fn device(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -60,35 +61,35 @@ impl Place {
         }
     }
 
-    /// What is written there is a program, which everybody may start.
+    /// Marks the file as a program that every user may execute.
     #[must_use]
     pub fn for_program(mut self) -> Self {
         self.is_program = true;
         self
     }
 
-    /// Path of the file, as the user named it.
+    /// Returns the path of the file as the user wrote it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Path of the file itself, where a link leads.
+    /// Returns the path with symbolic links resolved.
     #[must_use]
     pub fn resolved(&self) -> &Path {
         &self.resolved
     }
 
-    /// Whether it is a device or a pipe.
+    /// Returns whether the place is a device or a pipe.
     #[must_use]
     pub fn is_device(&self) -> bool {
         self.is_device
     }
 
-    /// Begins the file. Its folder is made if the user asked for one that is missing.
+    /// Begins the file. Its folder is created if it is missing and the user asked for it.
     ///
     /// # Errors
-    /// Fails if the folder cannot be made or written to.
+    /// Fails if the folder cannot be created or written to.
     pub fn create(self) -> Result<UnfinishedFile, WriteError> {
         let begun = if self.is_device {
             let file = File::options().write(true).open(&self.resolved);
@@ -111,10 +112,10 @@ impl Place {
         Temporary::file_in(folder, &format!(".{}.", name.to_string_lossy()))
     }
 
-    /// Gives the complete file at `from` its name.
+    /// Renames the complete file at `from` to this place.
     ///
     /// # Errors
-    /// Fails if somebody has put another file there since the place was allowed.
+    /// Fails if another file has appeared there since the path was checked.
     pub fn take(&self, from: &Path) -> Result<(), WriteError> {
         let now = std::fs::metadata(&self.resolved).ok();
         let version = |of: &Metadata| (of.len(), of.modified().ok());
@@ -126,29 +127,29 @@ impl Place {
     }
 }
 
-/// A file that is written in pieces and takes its name when it is complete. If it is dropped
-/// before, it is removed, and the earlier file of that name is still there.
+/// A file that is written in pieces and renamed to its final path when it is complete. If this
+/// value is dropped earlier, the partial file is removed and an existing file is kept.
 ///
-/// A device or a pipe is written as it is.
+/// A device or a pipe, which is written directly.
 #[derive(Debug)]
 pub struct UnfinishedFile {
     file: File,
     place: Place,
-    /// The file that is written; none: the target itself is written.
+    /// The temporary file that is written. `None` if the target itself is written.
     temporary: Option<Temporary>,
 }
 
 impl UnfinishedFile {
-    /// Path that the complete file will have, as the user named it.
+    /// Returns the path that the complete file will have, as the user wrote it.
     #[must_use]
     pub fn target(&self) -> &Path {
         &self.place.path
     }
 
-    /// Flushes the complete file to the disk and gives it its name.
+    /// Flushes the complete file to the disk and renames it to its final path.
     ///
     /// # Errors
-    /// Fails if the disk is full, for example. Then nothing has changed.
+    /// Fails if the disk is full, for example. In that case nothing has changed.
     pub fn finish(self) -> Result<(), WriteError> {
         finish_all(&[self])
     }
@@ -157,8 +158,8 @@ impl UnfinishedFile {
         if self.temporary.is_none() {
             return Ok(());
         }
-        // A temporary file is its owner's alone; a result is as readable as the file that it
-        // replaces, or as any other file.
+        // A temporary file is readable by its owner only. A result gets the permissions of the file
+        // that it replaces, or the default permissions.
         let found = self.place.found.as_ref().map(Metadata::permissions);
         if let Some(found) = found.filter(|_| !self.place.is_program) {
             self.file.set_permissions(found)?;
@@ -192,7 +193,7 @@ fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// Gives the complete files of a folder their names, one after the other.
+/// Renames the complete files of a folder to their final paths, one after the other.
 fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     for file in files {
         file.seal().map_err(WriteError::at(file.target()))?;
@@ -205,8 +206,8 @@ fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
         }
         Ok(())
     })?;
-    // The names are safe only once the folder itself is on the disk. Not every file system can do
-    // that.
+    // The new names are durable only after the folder itself has been flushed to the disk. Not
+    // every file system supports that.
     let folder = files
         .first()
         .map(|file| File::open(folder_of(&file.place.resolved)));
@@ -216,12 +217,12 @@ fn finish_all(files: &[UnfinishedFile]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes a group of files of one folder. Each is written beside its place, flushed to the disk,
-/// and takes its name only when all of the group are complete.
+/// Writes a group of files in one folder. Each file is written under a temporary name and flushed
+/// to the disk. The files are renamed only when the whole group is complete.
 ///
 /// # Errors
-/// Fails if a folder cannot be made or the disk is full. Then no file has changed, and nothing
-/// else is left behind.
+/// Fails if a folder cannot be created or the disk is full. In that case no file has changed, and
+/// no temporary file is left.
 pub fn write_all<'a>(
     files: impl IntoIterator<Item = (Place, &'a [u8])>,
 ) -> Result<Vec<PathBuf>, WriteError> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tables of results for the terminal.
+//! Formats tables of results for the terminal.
 use std::borrow::Cow;
 use std::iter;
 
@@ -13,22 +13,22 @@ use textwrap::core::display_width;
 
 use crate::terminal::width;
 
-/// Emphasis of a text on a terminal that has colours.
+/// The emphasis of a text on a terminal with colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Emphasis {
     /// No emphasis.
     #[default]
     Plain,
-    /// A good result.
+    /// The text is a good result.
     Good,
-    /// A bad result.
+    /// The text is a bad result.
     Bad,
-    /// A heading or a sum.
+    /// The text is a heading or a sum.
     Strong,
 }
 
 impl Emphasis {
-    /// Formats `text` with the escape codes of its emphasis; unchanged if not `coloured`.
+    /// Formats `text` with the escape codes of its emphasis, or unchanged unless `coloured`.
     #[must_use]
     pub fn paint(self, text: &str, coloured: bool) -> String {
         if !coloured {
@@ -63,22 +63,23 @@ impl Emphasis {
     }
 }
 
-/// Alignment of a column's cells.
+/// The alignment of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// For words.
+    /// Left-aligned, for words.
     Left,
-    /// For numbers.
+    /// Right-aligned, for numbers.
     Right,
 }
 
-/// Characters between two columns.
+/// The number of spaces between two columns.
 const GAP: usize = 2;
-/// Characters from which on a word may be broken: a name can be as long as its writer likes.
+/// Words of at least this many characters may be broken, because users' names can have any length.
 const LONG: usize = 24;
 
 /// A table that is at most as wide as the terminal, or 100 columns. Long cells are wrapped between
-/// words. Where not even the longest words have room beside each other, each row becomes a list.
+/// words. If the longest words of the columns do not fit side by side, each row is printed as a
+/// list.
 #[derive(Debug)]
 pub struct Grid {
     columns: Vec<(String, Align)>,
@@ -87,7 +88,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A table with these columns; `coloured` for a terminal.
+    /// Makes a table with these columns. `coloured` is true for a terminal that shows colours.
     #[must_use]
     pub fn new(columns: &[(&str, Align)], coloured: bool) -> Self {
         let columns = columns
@@ -100,12 +101,12 @@ impl Grid {
         }
     }
 
-    /// Adds a row: a text and its emphasis per column.
+    /// Adds a row. Each cell is a text with its emphasis.
     pub fn row(&mut self, cells: impl IntoIterator<Item = (String, Emphasis)>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// The table, without spaces at the ends of its lines.
+    /// Returns the formatted table. Lines have no trailing spaces.
     #[must_use]
     pub fn text(self) -> String {
         self.at_most(usize::from(width()))
@@ -118,8 +119,9 @@ impl Grid {
             .map_or_else(|| self.list(width), |widths| self.table(&widths))
     }
 
-    /// The width of each column, in `room` characters for all; none if they have no room for their
-    /// words. The columns that need least for an unbroken cell get it first.
+    /// Returns the width of each column if all fit into `room` characters. `None` if there is not
+    /// enough room for the words. The columns with the shortest cells are laid out without wrapping
+    /// first.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
         let texts = |column: usize| {
             let cells = self.rows.iter().filter_map(move |row| row.get(column));
@@ -190,7 +192,8 @@ impl Grid {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Each row as a list: the first cell, and below it every other with its title.
+    /// Formats each row as a list: the first cell, and below it the other cells with their column
+    /// titles.
     fn list(&self, width: usize) -> String {
         let titles = || self.columns.iter().skip(1).map(|(title, _)| title.as_str());
         let widest = titles().map(display_width).max().unwrap_or(0);
@@ -217,8 +220,8 @@ impl Grid {
     }
 }
 
-/// The lines of `text`, broken between words and after hyphens, and within what is still too long
-/// if `break_words`.
+/// Splits `text` into lines. It is broken between words and after hyphens and, if `break_words`,
+/// within words that are too long.
 fn wrap(text: &str, width: usize, break_words: bool) -> Vec<Cow<'_, str>> {
     textwrap::wrap(text, textwrap::Options::new(width).break_words(break_words))
 }

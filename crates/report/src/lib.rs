@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Shows results: claims as a table, everything as JSON, curves as SVG. Writes them so that a file
-//! is either the old one or the new one, whatever happens in between. Reads a program's command
-//! line, prints its text and sets its exit code.
+//! Presents results: claims as tables, data as JSON, curves as SVG. Files are replaced atomically.
+//! This crate also parses a program's command line, prints its text and sets its exit code.
 //!
-//! This crate knows nothing of interrupts, boards or experiments.
+//! This crate does not depend on the subject of Weir: interrupts, boards or experiments.
 mod arguments;
 mod claim;
 mod files;

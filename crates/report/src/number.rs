@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Numbers in the forms that readers expect.
+//! Formats numbers for readers.
 
 /// Formats `value` with four significant digits, without trailing zeros and never in exponential
 /// form: `4.1`, `99.97`, `1488000`, `0`.
@@ -8,8 +8,8 @@ pub fn short(value: f64) -> String {
     significant(value, 4)
 }
 
-/// Formats `value` with `digits` significant digits (at least 1), but never fewer than its integer
-/// part has. There are no trailing zeros, no exponents and at most six decimals.
+/// Formats `value` with `digits` significant digits (at least 1), or more if the integer part has
+/// more. The result has no trailing zeros, no exponent and at most six decimals.
 #[must_use]
 pub fn significant(value: f64, digits: u8) -> String {
     if !value.is_finite() {
@@ -34,7 +34,7 @@ pub fn significant(value: f64, digits: u8) -> String {
     if text == "-0" { "0".to_owned() } else { text }
 }
 
-/// A time of so many seconds in the unit that suits it: `62.5 ns`, `1.23 ms`, `0`.
+/// Formats a time in seconds with a suitable unit: `62.5 ns`, `1.23 ms`, `0`.
 #[must_use]
 pub fn time(seconds: f64, digits: u8) -> String {
     scaled(
@@ -44,13 +44,14 @@ pub fn time(seconds: f64, digits: u8) -> String {
     )
 }
 
-/// A rate of so many hertz in the unit that suits it: `110 Hz`, `1.5 kHz`.
+/// Formats a rate in hertz with a suitable unit: `110 Hz`, `1.5 kHz`.
 #[must_use]
 pub fn rate(hertz: f64, digits: u8) -> String {
     scaled(hertz, digits, &[(1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz")])
 }
 
-/// A share of 1 in per cent, to a tenth: `12.3 %`; to whole ones from 1000 % on.
+/// Formats a fraction of 1 as a percentage with one decimal: `12.3 %`. From 1000 % on there are no
+/// decimals.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -61,7 +62,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A number of things, its digits in groups of three: `1,234,567`.
+/// Formats a count with its digits in groups of three: `1,234,567`.
 #[must_use]
 pub fn count(of: u64) -> String {
     let digits = of.to_string();
@@ -75,20 +76,20 @@ pub fn count(of: u64) -> String {
     text
 }
 
-/// A number of things: `1 row`, `1,200 rows`.
+/// Formats a count with its noun: `1 row`, `1,200 rows`.
 #[must_use]
 pub fn plural(of: u64, what: &str) -> String {
     format!("{} {what}{}", count(of), if of == 1 { "" } else { "s" })
 }
 
-/// `value` in the largest of `units`, from large to small, in which it is at least 1; in the
-/// smallest if there is none.
+/// Formats `value` in the largest of `units` in which it is at least 1, or in the smallest unit if
+/// there is none. `units` are sorted from large to small.
 fn scaled(value: f64, digits: u8, units: &[(f64, &str)]) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    // A value that would be rounded up to 1 counts as 1: half a unit of the last digit belongs to
-    // it.
+    // A value that would be rounded up to 1 counts as 1: it may be smaller by half a unit of the
+    // last digit.
     let nearly = 1.0 - 0.5 * 10_f64.powi(-i32::from(digits));
     let (scale, unit) = units
         .iter()

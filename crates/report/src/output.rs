@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one rule for the files that a command writes. They are never among those that it reads. A
-//! file that exists is replaced only if a mark at its begin says that Weir wrote it, or if the user
-//! says `--force`. A missing folder is not made unless the folder itself is what the user asked
-//! for.
+//! The rule for the files that a command writes. The command never writes a file that it reads. An
+//! existing file is replaced only if a mark at its begin says that Weir wrote it, or with
+//! `--force`. A missing folder is created only if the user named that folder as the output.
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,11 +12,11 @@ use sha2::{Digest as _, Sha256};
 use crate::files::{Place, WriteError};
 use crate::terminal::printable;
 
-/// The mark in the first line of every picture.
+/// The mark in the first line of each picture.
 pub const PICTURE_MARK: &str = "<!-- Drawn by weir -->";
-/// The mark at the begin of the results of an experiment.
+/// The mark at the begin of an experiment's results.
 pub const RESULTS_MARK: &str = "\"written_by\": \"weir\"";
-/// The bytes at the begin of a file within which its mark stands.
+/// A mark must be within this many bytes from the begin of the file.
 const BEGIN: u64 = 1024;
 
 fn has_mark(file: &Path, mark: &str) -> io::Result<bool> {
@@ -26,14 +25,14 @@ fn has_mark(file: &Path, mark: &str) -> io::Result<bool> {
     Ok(String::from_utf8_lossy(&begin).contains(mark))
 }
 
-/// Puts the mark of all pictures into the first line of `svg`.
+/// Adds the mark of pictures to the first line of `svg`.
 #[must_use]
 pub fn marked(svg: &str) -> String {
     svg.replacen('\n', &format!("{PICTURE_MARK}\n"), 1)
 }
 
-/// By what a file is known again: the first eight bytes of the SHA-256 of `content`, in hexadecimal
-/// digits.
+/// Returns the digest by which a file's content is recognised: the first eight bytes of the SHA-256
+/// of `content`, in hexadecimal.
 #[must_use]
 pub fn checksum(content: &[u8]) -> String {
     let digest = Sha256::digest(content);
@@ -44,56 +43,56 @@ pub fn checksum(content: &[u8]) -> String {
     format!("{number:016x}")
 }
 
-/// Why a file is not written. Then nothing has changed.
+/// Why a file is not written. In this case nothing has changed.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum OutputError {
     /// The command reads this file.
     #[error("cannot write {}: {}", printable(path), reads(path, input))]
     #[diagnostic(help("name another file for what is written"))]
     Input {
-        /// The file, as the user named it.
+        /// The path as the user wrote it.
         path: PathBuf,
-        /// The same file, as the user named it for reading.
+        /// The path of the same file as the user wrote it for reading.
         input: PathBuf,
     },
-    /// The command writes something else to this file.
+    /// The command already writes another output to this file.
     #[error(
         "cannot write {}: the same command writes something else to it",
         printable(path)
     )]
     #[diagnostic(help("name a file of its own for each"))]
     Twice {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file is not one of Weir's, or somebody may have edited it.
+    /// Weir did not write the file, or somebody may have edited it.
     #[error("cannot write {}: it is there already", printable(path))]
     #[diagnostic(help("name another file, or say --force to replace it"))]
     NotOurs {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The path leads to a folder.
+    /// The path is that of a folder.
     #[error("cannot write {}: it names a folder", printable(path))]
     #[diagnostic(help("name a file"))]
     Folder {
         /// The path.
         path: PathBuf,
     },
-    /// It is what other commands take for standard output.
+    /// The path is `-`, which other commands understand as standard output.
     #[error("cannot write -: standard output is not written here")]
     #[diagnostic(help(
         "/dev/stdout is standard output where a stream is enough; ./- is a file of that name"
     ))]
     Dash,
-    /// A folder is wanted, and this is none.
+    /// The path should be that of a folder and is not.
     #[error("cannot write into {}: it is no folder", printable(path))]
     #[diagnostic(help("name a folder"))]
     NoFolder {
         /// The path.
         path: PathBuf,
     },
-    /// The folder of the file does not exist.
+    /// The parent folder of the file does not exist.
     #[error(
         "cannot write {}: the folder {} does not exist",
         printable(path),
@@ -101,22 +100,22 @@ pub enum OutputError {
     )]
     #[diagnostic(help("make the folder first, or name another"))]
     MissingFolder {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its folder.
+        /// The missing folder.
         folder: PathBuf,
     },
-    /// The path is a link to nothing.
+    /// The path is a symbolic link whose target does not exist.
     #[error(
         "cannot write {}: it is a link to a file that does not exist",
         printable(path)
     )]
     #[diagnostic(help("name the file itself"))]
     Dangling {
-        /// The link.
+        /// The path of the link.
         path: PathBuf,
     },
-    /// The system refuses.
+    /// The operating system returned an error.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -137,17 +136,17 @@ struct KnownFile {
     is_read: bool,
 }
 
-/// The files of one command: those that it reads, and those that it is going to write.
+/// The files of one command: those that it reads and those that it will write.
 #[derive(Debug)]
 pub struct Outputs {
     force: bool,
     claimed: Vec<KnownFile>,
-    /// Folders that the user asked for and that do not exist yet.
+    /// Folders that the user named and that do not exist yet.
     folders: Vec<PathBuf>,
 }
 
 impl Outputs {
-    /// No files yet. With `force`, files that Weir did not write are replaced, too.
+    /// Makes an empty set. With `force`, files that Weir did not write are replaced, too.
     #[must_use]
     pub fn new(force: bool) -> Self {
         Self {
@@ -157,7 +156,7 @@ impl Outputs {
         }
     }
 
-    /// The command reads `path`.
+    /// Records that the command reads `path`.
     pub fn reads(&mut self, path: &Path) {
         self.claim(path, true);
     }
@@ -170,11 +169,12 @@ impl Outputs {
         });
     }
 
-    /// The folder `path`, into which the command is to write its files. If it is missing it is made
-    /// with the first of them, but not the folders above it.
+    /// Registers `path` as the folder for the command's output files. If it is missing, it is
+    /// created with the first file. Folders above it are not created.
     ///
     /// # Errors
-    /// [`OutputError`] if it is no folder, or the folder above it is missing.
+    /// Fails with [`OutputError`] if the path is not a folder, or if the folder above it is
+    /// missing.
     pub fn folder(&mut self, path: &Path) -> Result<(), OutputError> {
         match std::fs::metadata(path) {
             Ok(found) if found.is_dir() => Ok(()),
@@ -189,22 +189,22 @@ impl Outputs {
         }
     }
 
-    /// The file `path`, which is replaced if `mark` stands at its begin. Without a mark it is
-    /// replaced by force only: people edit it, or it can have none. A link is followed. A device or
-    /// a pipe is written as it is.
+    /// Registers `path` as an output file. An existing file is replaced if it begins with `mark`.
+    /// If `mark` is `None` (the format has no comments, or people edit the file), it is replaced
+    /// only by force. A symbolic link is followed. A device or a pipe is written directly.
     ///
     /// # Errors
-    /// [`OutputError`], as the rule says.
+    /// Fails with [`OutputError`] according to the rule of this module.
     pub fn file(&mut self, path: &Path, mark: Option<&str>) -> Result<Place, OutputError> {
         self.file_if(path, |file| {
             mark.map_or(Ok(false), |mark| has_mark(file, mark))
         })
     }
 
-    /// As [`Self::file`], for a file of which `is_ours` says whether it is replaced.
+    /// Does the same as [`Self::file`]. `is_ours` decides whether an existing file may be replaced.
     ///
     /// # Errors
-    /// [`OutputError`], as the rule says.
+    /// Fails with [`OutputError`] according to the rule of this module.
     pub fn file_if(
         &mut self,
         path: &Path,
@@ -217,8 +217,8 @@ impl Outputs {
         if path == Path::new("-") {
             return Err(OutputError::Dash);
         }
-        // A path that ends with a slash can only be a folder, which the system would say, but
-        // `Path` leaves the slash out.
+        // A path with a trailing slash can only name a folder. The operating system would report
+        // that, but `Path` removes the slash.
         let is_folder = path.as_os_str().as_encoded_bytes().ends_with(b"/");
         match std::fs::metadata(path) {
             found if is_folder || found.as_ref().is_ok_and(Metadata::is_dir) => {
@@ -240,7 +240,7 @@ impl Outputs {
         Ok(Place::at(path, resolved(path)))
     }
 
-    /// The file `path`, which it is the command's purpose to change in place.
+    /// Registers the file `path`, which the command is meant to change in place.
     #[must_use]
     pub fn update(path: &Path) -> Place {
         Place::at(path, resolved(path))
@@ -261,7 +261,7 @@ impl Outputs {
         }
     }
 
-    /// Whether `path`, which cannot be found because of `cause`, can be made.
+    /// Checks whether `path` can be created. `cause` is the error with which it was not found.
     fn may_be_made(&self, path: &Path, cause: io::Error) -> Result<(), OutputError> {
         let path_of = || path.to_owned();
         if cause.kind() != io::ErrorKind::NotFound {
@@ -292,7 +292,7 @@ impl Outputs {
     }
 }
 
-/// The folder in which `path` stands; none if `path` does not end with a name.
+/// Returns the folder that contains `path`. `None` if `path` does not end with a name.
 fn folder_of(path: &Path) -> Option<&Path> {
     path.file_name()?;
     let folder = path.parent()?;
@@ -303,7 +303,7 @@ fn folder_of(path: &Path) -> Option<&Path> {
     })
 }
 
-/// `path` without links and without `.` and `..`, as far as it exists.
+/// Resolves symbolic links, `.` and `..` in `path`, as far as the path exists.
 fn resolved(path: &Path) -> PathBuf {
     let beside = || {
         let folder = folder_of(path)?.canonicalize().ok()?;
@@ -315,7 +315,7 @@ fn resolved(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Whether both names are of one file, which hard links are, too.
+/// Returns whether both paths are of the same file. Hard links are the same file.
 #[cfg(unix)]
 fn is_one_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;

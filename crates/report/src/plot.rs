@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Line plots as SVG: panels below each other, each curve with its name at its end.
+//! Draws line plots as SVG: panels below each other, with the name of each curve at its end.
 use std::ops::Range;
 
 use plotters::coord::Shift;
@@ -10,26 +10,26 @@ use serde::Deserialize;
 use crate::number::short;
 use crate::output::marked;
 
-/// Colours that readers with any colour vision tell apart (Okabe and Ito 2008), and a grey for
+/// Colours that readers with any colour vision can distinguish (Okabe and Ito 2008), and grey for
 /// values that are only quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Colour {
-    /// Colour of the reference of a plot.
+    /// Black, for the reference curve of a plot.
     Black,
-    /// Colour of values that were not measured here.
+    /// Grey, for values that were not measured here.
     Grey,
-    /// Okabe and Ito's.
+    /// Orange of Okabe and Ito's palette.
     Orange,
-    /// Okabe and Ito's.
+    /// Sky blue of Okabe and Ito's palette.
     SkyBlue,
-    /// Okabe and Ito's.
+    /// Green of Okabe and Ito's palette.
     Green,
-    /// Okabe and Ito's.
+    /// Blue of Okabe and Ito's palette.
     Blue,
-    /// Okabe and Ito's.
+    /// Vermilion of Okabe and Ito's palette.
     Vermilion,
-    /// Okabe and Ito's.
+    /// Purple of Okabe and Ito's palette.
     Purple,
 }
 
@@ -50,21 +50,22 @@ impl Colour {
     }
 }
 
-/// How a line is drawn, so that curves differ in print too.
+/// The stroke of a line, which distinguishes curves in print, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stroke {
-    /// Without gaps.
+    /// A continuous line.
     #[default]
     Solid,
-    /// Long dashes.
+    /// A line of long dashes.
     Dashed,
-    /// Short dashes.
+    /// A line of short dashes.
     Dotted,
 }
 
 impl Stroke {
-    /// Length of a dash and of the gap after it, in pixels.
+    /// Returns the length of a dash and of the gap after it, in pixels. `None` for a continuous
+    /// line.
     fn dash(self) -> Option<(u32, u32)> {
         match self {
             Self::Solid => None,
@@ -74,23 +75,22 @@ impl Stroke {
     }
 }
 
-/// What is known between the points of a curve.
+/// Whether values between the points of a curve are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CurveKind {
-    /// Nothing: its points were measured, so they are marked. With a few points there is no line
-    /// between them.
+    /// Only the points were measured, so they have markers. Few points are not connected by a line.
     #[default]
     Measured,
-    /// Everything: it is a line, whose points are only its corners.
+    /// All values are known: the curve is a line, and its points are only corners.
     Line,
 }
 
 /// One line of a panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Name, which stands at the curve's end.
+    /// The name, which is written at the curve's end.
     pub label: String,
-    /// What is known between its points.
+    /// Whether values between the points are known.
     pub kind: CurveKind,
     /// Colour of the line.
     pub colour: Colour,
@@ -100,14 +100,14 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Division of an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// Begins at 0; equal lengths are equal differences.
+    /// A linear axis, which begins at 0.
     #[default]
     Linear,
-    /// Equal lengths are equal ratios; only for values above 0.
+    /// A logarithmic axis, for values above 0 only.
     Logarithmic,
 }
 
@@ -122,11 +122,11 @@ pub struct Panel {
     pub y: String,
     /// Scale of the x axis; the y axis is linear.
     pub x_scale: Scale,
-    /// Curves; the first is drawn first. Five colours stay, those of more curves become grey.
+    /// The curves in drawing order. If there are more than five colours, further curves are grey.
     pub curves: Vec<Curve>,
 }
 
-/// Panels that share a title.
+/// A picture: panels with a common title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
     /// Title of the picture.
@@ -135,7 +135,7 @@ pub struct Plot {
     pub panels: Vec<Panel>,
 }
 
-/// A plot that cannot be drawn.
+/// Why a plot cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw `{title}`: {cause}")]
 pub struct PlotError {
@@ -157,21 +157,22 @@ impl PlotError {
 const WIDTH: u32 = 1000;
 const TITLE_HEIGHT: u32 = 44;
 const PANEL_HEIGHT: u32 = 400;
-/// Width of the place for names, right of the axes.
+/// The width in pixels of the column of names to the right of the axes.
 const NAMES_WIDTH: u32 = 290;
-/// Least distance of two names.
+/// The least vertical distance of two names in pixels.
 const NAME_LINE: i32 = 19;
-/// Begin and end of a curve's sample before its name, right of the axes.
+/// The begin and the end of the line sample before each name, in pixels to the right of the axes.
 const SAMPLE: (i32, i32) = (22, 50);
-/// Between the sample and the name.
+/// The distance between the line sample and the name in pixels.
 const NAME_GAP: i32 = 6;
-/// A curve of at most this many points has no line: it would suggest more than was measured.
+/// A curve of at most this many points is drawn without a line, which would suggest more
+/// measurements.
 const NO_LINE: usize = 3;
-/// Curves of at most this many points have large markers.
+/// Curves of at most this many points get large markers.
 const FEW: usize = 12;
-/// Curves of at most this many points have markers. More would hide the line.
+/// Curves of at most this many points get markers. More markers would hide the line.
 const MARKED: usize = 60;
-/// Colours that readers can still tell apart and remember.
+/// The most colours that readers can distinguish and remember.
 const MOST_COLOURS: usize = 5;
 /// The font of all pictures.
 pub const FONT: &str = "sans-serif";
@@ -182,10 +183,10 @@ pub const TEXT: i32 = 14;
 pub type Drawn<T> = Result<T, Box<dyn std::error::Error>>;
 
 impl Plot {
-    /// The picture, complete and self-contained.
+    /// Returns the picture as a self-contained SVG file.
     ///
     /// # Errors
-    /// Fails if a panel has no points, or one that is not finite.
+    /// Fails if a panel has no points, or a point that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -214,8 +215,8 @@ impl Plot {
     }
 }
 
-/// The size of letters with which a text is at most `width` pixels wide, up to `most`: ten letters
-/// are as wide as 4.3 of them are high, in the mean. Smaller ones than 8 are not readable.
+/// Returns the font size at which a text is at most `width` pixels wide, between 8 (the smallest
+/// readable size) and `most`. The width of a letter is 0.43 times its height, on average.
 fn fitting(text: &str, width: i32, most: i32) -> i32 {
     let letters = i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
     (10 * width * 10 / 43 / letters.max(1)).clamp(8, most)
@@ -274,7 +275,8 @@ where
             let marks = curve.points.iter();
             chart.draw_series(marks.map(|point| Circle::new(*point, radius, style.filled())))?;
         }
-        // Its highest point at the right end, so that a line down to the axis is named at its top.
+        // The highest point at the right end, so that a curve that ends with a vertical line is
+        // labelled at its top.
         let end = curve.points.iter().copied().reduce(|end, point| {
             if point.0 > end.0 || (point.0 >= end.0 && point.1 > end.1) {
                 point
@@ -288,7 +290,7 @@ where
     draw_names(area, right, ends)
 }
 
-/// The colours of the curves: those of the file while they are few, then grey.
+/// Returns the colours of the curves: their own, or grey for curves beyond the most colours.
 fn colours(panel: &Panel) -> Vec<Colour> {
     let mut kept = Vec::new();
     let of_curve = |curve: &Curve| {
@@ -304,8 +306,8 @@ fn colours(panel: &Panel) -> Vec<Colour> {
     panel.curves.iter().map(of_curve).collect()
 }
 
-/// Writes each curve's name at `right`, as high as its end, with a thin line from a near end. Names
-/// that would overlap are moved apart.
+/// Writes the name of each curve at `right`, at the height of the curve's end. If the end is near,
+/// a thin line leads to it. Names that would overlap are moved apart.
 fn draw_names(area: &Area, right: i32, mut ends: Vec<((i32, i32), &Curve, Colour)>) -> Drawn<()> {
     let (columns, rows) = area.get_pixel_range();
     let (left, top) = (columns.start, rows.start);
@@ -314,7 +316,7 @@ fn draw_names(area: &Area, right: i32, mut ends: Vec<((i32, i32), &Curve, Colour
     let places = apart(&wanted, NAME_LINE, rows.end - top - NAME_LINE);
     for (((x, y), curve, colour), place) in ends.into_iter().zip(places) {
         let (begin, end) = (right - left + SAMPLE.0, right - left + SAMPLE.1);
-        // A line across the picture would look like a part of the curve.
+        // A long line to a distant end would look like a part of the curve.
         if right - x < NAME_LINE * 4 {
             let leader = colour.rgb().mix(0.35).stroke_width(1);
             let ends = [(x - left, y - top), (begin, place)];
@@ -332,14 +334,15 @@ fn draw_names(area: &Area, right: i32, mut ends: Vec<((i32, i32), &Curve, Colour
     Ok(())
 }
 
-/// Places at least `least` apart and up to `most`, near to the `wanted` ones, which ascend.
+/// Returns positions that are at least `least` apart and at most `most`, as near as possible to the
+/// `wanted` positions, which are in ascending order.
 fn apart(wanted: &[i32], least: i32, most: i32) -> Vec<i32> {
     let mut places: Vec<i32> = Vec::with_capacity(wanted.len());
     for &place in wanted {
         let lowest = places.last().map_or(place, |before| before + least);
         places.push(place.max(lowest));
     }
-    // Those that were pushed out of the picture push back.
+    // Positions that were moved beyond the end move back and push the others.
     let mut limit = most;
     for place in places.iter_mut().rev() {
         *place = (*place).min(limit);
@@ -348,8 +351,8 @@ fn apart(wanted: &[i32], least: i32, most: i32) -> Vec<i32> {
     places
 }
 
-/// Formats the number at a tick mark; empty for 6 to 9 on a logarithmic axis, which are too close
-/// together.
+/// Formats the number at a tick mark. The text is empty for 6 to 9 on a logarithmic axis, where
+/// marks are too close together.
 fn mark(x: f64, scale: Scale) -> String {
     let leading = x / 10_f64.powf(x.log10().floor());
     match scale {
@@ -381,7 +384,8 @@ pub fn stroke(
     Ok(())
 }
 
-/// Linear axes begin at 0, so that a curve's height is its value.
+/// Returns the ranges of the axes. Linear axes begin at 0, so that the height of a curve shows its
+/// value.
 fn ranges(panel: &Panel) -> Drawn<(Range<f64>, Range<f64>)> {
     let points = || panel.curves.iter().flat_map(|curve| &curve.points);
     if points().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
@@ -392,7 +396,7 @@ fn ranges(panel: &Panel) -> Drawn<(Range<f64>, Range<f64>)> {
     }
     let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0_f64, f64::max);
     let least = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(0.0_f64, f64::min);
-    // An axis of zero length has no marks.
+    // An axis of length zero would have no tick marks.
     let end = |most: f64| if most > 0.0 { most * 1.05 } else { 1.0 };
     let y = least(|p| p.1)..end(most(|p| p.1));
     let first = points().map(|p| p.0).fold(f64::INFINITY, f64::min);

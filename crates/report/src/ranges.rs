@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Distributions of times as SVG: a bar for each series of a row, beside marks that they are
-//! compared with.
+//! Draws distributions of times as SVG. Each row has a bar for each series, and marks for
+//! comparison.
 use std::ops::Range;
 
 use plotters::prelude::*;
@@ -10,38 +10,38 @@ use crate::number::time;
 use crate::output::marked;
 use crate::plot::{Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, stroke};
 
-/// Spans of time, on a logarithmic axis.
+/// A picture of time distributions on a logarithmic axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranges {
     /// Title of the picture.
     pub title: String,
-    /// Series that the bars show, from top to bottom in each row.
+    /// The names and colours of the bars in each row, from top to bottom.
     pub series: Vec<(String, Colour)>,
-    /// What the marks show.
+    /// The names, colours and strokes of the marks.
     pub marks: Vec<(String, Colour, Stroke)>,
-    /// From top to bottom.
+    /// The rows from top to bottom.
     pub rows: Vec<RangeRow>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeRow {
-    /// Label at the left.
+    /// The label to the left of the row.
     pub label: String,
-    /// A bar for each series; none has no value.
+    /// The distribution of each series. `None` if the series has no value in this row.
     pub spans: Vec<Option<Span>>,
-    /// A time for each mark, in seconds.
+    /// The time of each mark in seconds. `None` if the mark is missing in this row.
     pub marks: Vec<Option<f64>>,
 }
 
-/// Distribution of times, in seconds.
+/// A distribution of times in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// The shortest.
     pub least: f64,
     /// The median.
     pub median: f64,
-    /// A high quantile: the bar ends here, and a line goes on to the longest.
+    /// A high quantile. The bar ends here, and a line extends to the longest time.
     pub high: f64,
     /// The longest.
     pub most: f64,
@@ -56,14 +56,14 @@ const AXIS: i32 = 34;
 const BAR: i32 = 12;
 const BAR_GAP: i32 = 6;
 const ROW_GAP: i32 = 18;
-/// Characters of a row's label.
+/// The most characters of a row's label.
 const LABEL_MOST: usize = 22;
 
 impl Ranges {
-    /// The picture, complete and self-contained.
+    /// Returns the picture as a self-contained SVG file.
     ///
     /// # Errors
-    /// Fails if a time is not finite, or none is above 0.
+    /// Fails if a time is not finite, or if no time is above 0.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -182,7 +182,7 @@ fn draw_span(area: &Area, axis: &Axis, span: &Span, colour: Colour, top: i32) ->
     Ok(())
 }
 
-/// Decades of time.
+/// The logarithmic time axis.
 struct Axis {
     first: i32,
     last: i32,
@@ -212,7 +212,7 @@ impl Axis {
         })
     }
 
-    /// Position of a time on the axis; a time of 0 or less is at the left end.
+    /// Returns the position of a time on the axis. A time of 0 or less is at the left end.
     fn place(&self, seconds: f64) -> i32 {
         let decades = f64::from(self.last - self.first);
         let along = (seconds.log10() - f64::from(self.first)) / decades;

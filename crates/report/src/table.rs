@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Claims as a table for the terminal.
+//! Formats claims as a table for the terminal.
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table};
 
@@ -7,9 +7,9 @@ use crate::number::short;
 use crate::terminal::width;
 use crate::{Claim, ClaimVerdict};
 
-/// Measured beside goal and paper, a line per claim, and below them in words what is not met; at
-/// most as wide as the terminal, or 100 columns. `coloured` for a terminal: what is not met stands
-/// out in red, and by its word where there is no colour.
+/// Returns a table with a line per claim: the measured value beside the goal and the paper's value.
+/// Below it, unmet claims are explained in words. The table is at most as wide as the terminal, or
+/// 100 columns. With `coloured`, unmet claims are red; without colours, a word marks them.
 #[must_use]
 pub fn claims_table(claims: &[Claim], coloured: bool) -> String {
     let mut table = Table::new();

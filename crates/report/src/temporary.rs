@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Temporary files and folders, which are removed when the program is interrupted.
+//! Temporary files and folders that are removed when the program is interrupted.
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,38 +7,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Paths of the files and folders that exist now.
+/// The paths of all existing temporary files and folders.
 static EXISTING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Lock around work that must not be interrupted. Such work holds it for reading. An interruption
-/// takes it for writing, so it waits for that work and lets no other begin.
+/// A lock around work that must not be interrupted. The work holds a read lock. The interruption
+/// handler takes the write lock, so that it waits for running work and blocks new work.
 static WHOLE: RwLock<()> = RwLock::new(());
 
-/// Set as soon as the program has been told of an interruption.
+/// Set as soon as an interruption has been signalled.
 static INTERRUPTION: AtomicBool = AtomicBool::new(false);
 
-/// Time within which the program knows of an interruption, also on a busy machine.
+/// The time within which the program notices an interruption, even on a busy machine.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Attempts to remove a folder into which another program still writes.
+/// The number of attempts to remove a folder into which another program still writes.
 const ATTEMPTS: usize = 10;
 
-/// The exit code of a program that Ctrl-C ended, as shells know it.
+/// The exit code of a program that Ctrl-C ended, by the convention of shells.
 const INTERRUPTED: i32 = 130;
 
-/// Does work that must be complete or not begun when an interruption ends the program: putting
-/// results in place, or starting a program that writes into a [`Temporary`] folder, which would
-/// otherwise be created again after its removal. The work should be short and must not be nested.
+/// Does work that must be either complete or not begun when an interruption ends the program.
+/// Examples are renaming results, and starting a program that writes into a [`Temporary`] folder
+/// and would create the folder again after its removal. The work should be short and must not be
+/// nested.
 pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _whole = WHOLE.read().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-/// Runs a program to its end, and returns what it prints; its messages go to this program's
-/// standard error. It is interrupted with this one.
+/// Runs a program until it ends, and returns its output. Its error messages go to this program's
+/// standard error. The program is interrupted together with this one.
 ///
 /// # Errors
-/// It cannot be started.
+/// Fails if the program cannot be started.
 pub fn run_to_end(command: &mut Command) -> std::io::Result<Output> {
     command
         .stdin(Stdio::null())
@@ -48,13 +49,13 @@ pub fn run_to_end(command: &mut Command) -> std::io::Result<Output> {
 }
 
 fn existing() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is as good after a panic elsewhere as before.
+    // A list of paths stays valid if another thread panics.
     EXISTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits half a second after another program has failed. If this program is being interrupted, it
-/// never returns: the terminal has sent Ctrl-C to both programs, and the other's failure is then no
-/// error to report.
+/// Waits half a second after another program has failed. If this program is being interrupted, the
+/// function never returns: the terminal has sent Ctrl-C to both programs, so the failure of the
+/// other one is not an error to report.
 pub fn give_way_to_interruption() {
     std::thread::sleep(GRACE);
     while INTERRUPTION.load(Ordering::SeqCst) {
@@ -62,18 +63,18 @@ pub fn give_way_to_interruption() {
     }
 }
 
-/// A file or folder that is removed when this value is dropped, and also when the program is
-/// interrupted, if [`clean_up_when_interrupted`] was called.
+/// A file or folder that is removed when this value is dropped. It is also removed when the program
+/// is interrupted, if [`clean_up_when_interrupted`] was called.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    /// Makes an empty folder in the system's place for temporary files.
+    /// Creates an empty folder in the system's folder for temporary files.
     ///
     /// # Errors
-    /// Fails if the system refuses.
+    /// Fails if the operating system returns an error.
     pub fn folder(prefix: &str) -> std::io::Result<Self> {
         let mut existing = existing();
         let path = tempfile::Builder::new().prefix(prefix).tempdir()?.keep();
@@ -81,7 +82,7 @@ impl Temporary {
         Ok(Self { path })
     }
 
-    /// Makes an empty file in `folder`.
+    /// Creates an empty file in `folder`.
     pub(crate) fn file_in(folder: &Path, prefix: &str) -> std::io::Result<(std::fs::File, Self)> {
         let mut existing = existing();
         let (file, path) = tempfile::Builder::new()
@@ -95,7 +96,7 @@ impl Temporary {
         Ok((file, Self { path }))
     }
 
-    /// Path of the file or folder.
+    /// Returns the path of the file or folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -110,8 +111,8 @@ impl Drop for Temporary {
     }
 }
 
-/// An error of the crate tempfile without the temporary file's path, which says nothing to a user
-/// and with which its words end.
+/// Removes the path of the temporary file, which tells the user nothing, from the end of an error
+/// of the crate tempfile.
 fn without_path(error: std::io::Error) -> std::io::Error {
     let words = error.to_string();
     match words.split_once(" at path ") {
@@ -120,13 +121,14 @@ fn without_path(error: std::io::Error) -> std::io::Error {
     }
 }
 
-/// Removes a file or folder. Errors are ignored: there is nobody to report them to.
+/// Removes a file or folder. Errors are ignored, because nobody could act on them.
 fn remove(path: &Path) {
     if !path.is_dir() {
         let _ = std::fs::remove_file(path);
         return;
     }
-    // Another program that is being interrupted, too, may write a last file there meanwhile.
+    // Another program that is being interrupted, too, may meanwhile write a last file into the
+    // folder.
     for _ in 0..ATTEMPTS {
         match std::fs::remove_dir_all(path) {
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -135,20 +137,20 @@ fn remove(path: &Path) {
     }
 }
 
-/// Makes Ctrl-C and a request to terminate remove every [`Temporary`] and end the program with exit
-/// code 130.
+/// Installs a handler for Ctrl-C and SIGTERM that removes every [`Temporary`] and ends the program
+/// with exit code 130.
 ///
 /// # Errors
-/// Fails if the system refuses, or if the program handles these signals already.
+/// Fails if the operating system returns an error, or if the program already handles these signals.
 pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
     ctrlc::set_handler(|| {
         INTERRUPTION.store(true, Ordering::SeqCst);
-        // Both locks are kept until the end: whoever is about to create another file, or to put a
-        // result in place, waits for ever.
+        // The handler keeps both locks until the program ends. A thread that is about to create a
+        // file or to rename a result waits for ever.
         let _whole = WHOLE.write().unwrap_or_else(PoisonError::into_inner);
         let existing = existing();
-        // Ctrl-C has reached those that ran when it was typed, and nothing those that have been
-        // started since.
+        // The terminal has sent Ctrl-C to programs that ran at that time. Programs started since
+        // then have received no signal.
         #[cfg(target_os = "linux")]
         interrupt_descendants(nix::unistd::Pid::this());
         existing.iter().for_each(|path| remove(path));
@@ -156,7 +158,7 @@ pub fn clean_up_when_interrupted() -> Result<(), ctrlc::Error> {
     })
 }
 
-/// Interrupts the programs that a process has started, and theirs.
+/// Sends SIGINT to the child processes of a process, and to their children.
 #[cfg(target_os = "linux")]
 fn interrupt_descendants(of: nix::unistd::Pid) {
     use nix::sys::signal::{Signal, kill};
@@ -166,7 +168,7 @@ fn interrupt_descendants(of: nix::unistd::Pid) {
         for child in children.split_whitespace().flat_map(str::parse) {
             let child = nix::unistd::Pid::from_raw(child);
             interrupt_descendants(child);
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             let _ = kill(child, Signal::SIGINT);
         }
     }

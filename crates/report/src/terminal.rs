@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How a program speaks to its user and to the shell.
+//! Terminal output and exit codes.
 mod excerpt;
 
 use std::ffi::OsStr;
@@ -15,15 +15,15 @@ use terminal_size::terminal_size_of;
 
 use excerpt::ExcerptDiagnostic;
 
-/// The most columns of running text, and of tables that do not go to a terminal: they are read in
-/// logs, mails and pages.
+/// The most columns of running text, and of tables that do not go to a terminal but to logs, mails
+/// and pages.
 pub const WIDTH: u16 = 100;
 
-/// The fewest columns of a table: in fewer, nothing could be read.
+/// The fewest columns of a table. A narrower table could not be read.
 const NARROWEST: u16 = 40;
 
-/// The columns of tables: those of the terminal to which standard output goes, or what the variable
-/// COLUMNS says it has; [`WIDTH`] if it goes elsewhere.
+/// Returns the width of tables in columns. If standard output is a terminal, this is the terminal's
+/// width or the value of the variable COLUMNS, else [`WIDTH`].
 #[must_use]
 pub fn width() -> u16 {
     if !io::stdout().is_terminal() {
@@ -40,26 +40,27 @@ pub fn width() -> u16 {
 /// The exit code of a command that could not be carried out.
 pub const FAILED: u8 = 2;
 
-/// The answer of a command that was carried out.
+/// The answer of a command that was carried out successfully.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything is as it should be: exit code 0.
+    /// Everything is as it should be. The exit code is 0.
     Good,
-    /// The answer is no: exit code 1.
+    /// The answer is negative. The exit code is 1.
     Bad,
-    /// The answer is yes, to less than the whole question: exit code 3.
+    /// The answer is positive, but for a part of the question only. The exit code is 3.
     Partial,
 }
 
 impl Outcome {
-    /// [`Outcome::Good`] if `is_good` is true.
+    /// Returns [`Outcome::Good`] if `is_good` is true, and [`Outcome::Bad`] otherwise.
     #[must_use]
     pub const fn good_if(is_good: bool) -> Self {
         if is_good { Self::Good } else { Self::Bad }
     }
 }
 
-/// The exit code of a program whose command gave `result`. Prints its error.
+/// Returns the exit code of a program whose command returned `result`. Prints the error, if there
+/// is one.
 #[must_use]
 pub fn exit_code(result: miette::Result<Outcome>) -> ExitCode {
     match result {
@@ -73,8 +74,8 @@ pub fn exit_code(result: miette::Result<Outcome>) -> ExitCode {
     }
 }
 
-/// The text of `error` for a user. Causes that its message tells already are left out. Control
-/// characters, which a file's name may have, are escaped: a terminal would obey them.
+/// Formats `error` for a user. Causes that the message already contains are left out. Control
+/// characters, which a file name may contain, are escaped, because a terminal would execute them.
 fn described(error: &Report) -> String {
     let message = error.to_string();
     let is_told = error
@@ -104,10 +105,10 @@ fn described(error: &Report) -> String {
     }
 }
 
-/// The longest line of a file that an error shows whole.
+/// The longest line of a file that an error message shows completely.
 const LONGEST_LINE: usize = 300;
 
-/// An error as its handler writes it.
+/// An error with the handler that formats it.
 struct Rendering<'a>(&'a dyn Diagnostic, MietteHandler);
 
 impl fmt::Display for Rendering<'_> {
@@ -116,18 +117,19 @@ impl fmt::Display for Rendering<'_> {
     }
 }
 
-/// Prints `text` and the end of its line. A reader that has gone away is no error.
+/// Prints `text` and a line end. It is no error if the reader has closed the pipe.
 ///
 /// # Errors
-/// Standard output cannot be written to.
+/// Fails if standard output cannot be written to.
 pub fn print(text: &str) -> miette::Result<()> {
     print_more(text).map(|_| ())
 }
 
-/// Prints one of several texts as [`print()`] does, and returns whether the reader is still there.
+/// Prints one of several texts as [`print()`] does. Returns false if the reader has closed the
+/// pipe.
 ///
 /// # Errors
-/// Standard output cannot be written to.
+/// Fails if standard output cannot be written to.
 pub fn print_more(text: &str) -> miette::Result<bool> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{text}").and_then(|()| out.flush()) {
@@ -136,18 +138,18 @@ pub fn print_more(text: &str) -> miette::Result<bool> {
     }
 }
 
-/// Prints `value` as JSON on several lines.
+/// Prints `value` as indented JSON.
 ///
 /// # Errors
-/// `value` has no JSON form, or standard output cannot be written to.
+/// Fails if `value` has no JSON form, or if standard output cannot be written to.
 pub fn print_json(value: &impl Serialize) -> miette::Result<()> {
     print(&serde_json::to_string_pretty(value).into_diagnostic()?)
 }
 
-/// Prints `value` as JSON if the user asked for that, else the `text` about it.
+/// Prints `value` as JSON if the user asked for JSON, else `text`.
 ///
 /// # Errors
-/// `value` has no JSON form, or standard output cannot be written to.
+/// Fails if `value` has no JSON form, or if standard output cannot be written to.
 pub fn print_answer(
     value: &impl Serialize,
     json: bool,
@@ -160,8 +162,8 @@ pub fn print_answer(
     }
 }
 
-/// Whether standard output has colours: it is a terminal, and the user has not asked for none
-/// (<https://no-color.org>).
+/// Returns whether to use colours on standard output: it is a terminal, and the user has not
+/// disabled colours (<https://no-color.org>).
 #[must_use]
 pub fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -178,8 +180,9 @@ pub fn wrapped(text: &str, first: &str, other: &str) -> String {
     textwrap::fill(text, options)
 }
 
-/// The first line of a help text that is broken by hand, with the one that goes on. A terminal that
-/// is narrower breaks such a line once more, at another place, so a paragraph is one line.
+/// Finds a help text that is broken into lines by hand. Returns its first such line joined with the
+/// line that continues it. A narrow terminal would break these lines again in other places, so each
+/// paragraph of a help text should be one line.
 #[must_use]
 pub fn broken_by_hand(help: &str) -> Option<String> {
     let lines: Vec<&str> = help.lines().collect();
@@ -195,8 +198,8 @@ pub fn broken_by_hand(help: &str) -> Option<String> {
     lines.windows(2).find(goes_on).map(|pair| pair.join("\n"))
 }
 
-/// Formats a path, or another text from outside, without the control characters that would act on
-/// the terminal.
+/// Formats a path or another external text without control characters, which would act on the
+/// terminal.
 #[must_use]
 pub fn printable(text: impl AsRef<OsStr>) -> String {
     let text = text.as_ref().to_string_lossy();

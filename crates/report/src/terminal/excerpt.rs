@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An error in a file with very long lines: only the surroundings of each label are shown.
+//! Shows an error in a file with very long lines: only the text around each label is printed.
 use std::error::Error;
 use std::fmt;
 
@@ -8,12 +8,12 @@ use miette::{
     SpanContents,
 };
 
-/// The bytes of a line that are shown before a label.
+/// The number of bytes shown before a label.
 const BEFORE: usize = 40;
-/// The bytes of a line that are shown from the begin of a label on.
+/// The number of bytes shown from the begin of a label.
 const AFTER: usize = 40;
 
-/// A diagnostic that shows excerpts of the lines of its source.
+/// A diagnostic that prints excerpts instead of whole lines of its source.
 #[derive(Debug)]
 pub(super) struct ExcerptDiagnostic<'a> {
     whole: &'a dyn Diagnostic,
@@ -75,7 +75,7 @@ impl Diagnostic for ExcerptDiagnostic<'_> {
     }
 }
 
-/// A source of which only the surroundings of a label are read.
+/// A source that returns only the text around each label.
 struct Excerpts<'a>(&'a dyn SourceCode);
 
 impl fmt::Debug for Excerpts<'_> {
@@ -100,7 +100,7 @@ impl SourceCode for Excerpts<'_> {
         let line_begin = line_begin.map_or(0, |at| at + 1);
         let line_end = line.iter().position(is_break);
         let line_end = line_end.map_or(data.len(), |at| label + at);
-        // A character of several bytes is not cut.
+        // A multi-byte character must not be cut.
         let is_whole = |&at: &usize| data.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
         let begin = line_begin.max(label.saturating_sub(BEFORE));
         let begin = (begin..label).find(is_whole).unwrap_or(label);

@@ -10,38 +10,40 @@ use weir_report::{Claim, ClaimVerdict};
 pub struct Report {
     /// The experiment's name: `regehr2005/fig1`.
     pub name: String,
-    /// Whether nothing was measured: a described system was simulated.
+    /// True if the results come from a simulation of a described system, false if they were
+    /// measured.
     pub simulated: bool,
-    /// Claims in the order in which they are shown.
+    /// The claims in display order.
     pub claims: Vec<Claim>,
-    /// The measurements behind them.
+    /// The measurements on which the claims are based.
     pub series: Vec<Series>,
 }
 
-/// One curve's points.
+/// The points of one curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// Its name, unique in its report.
+    /// The name of the curve, unique within its report.
     pub id: String,
-    /// What x is, with its unit.
+    /// The meaning and the unit of x.
     pub x: String,
-    /// What y is, with its unit.
+    /// The meaning and the unit of y.
     pub y: String,
     /// Points in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Report {
-    /// Whether every claim is met, but for those that are known to be missed.
+    /// Returns whether all claims are met, except those that are known to be missed.
     #[must_use]
     pub fn is_met(&self) -> bool {
         let mut verdicts = self.claims.iter().map(Claim::verdict);
         verdicts.all(|verdict| verdict != ClaimVerdict::NotMet)
     }
 
-    /// `{"written_by":"weir","name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`;
-    /// a value that the paper does not have, or that is not finite, is null. A claim that is known
-    /// to be missed has `today` beside its goal.
+    /// Returns the JSON form
+    /// `{"written_by":"weir","name":…,"simulated":…,"claims":[{"id":…,"unit":…,"paper":…,"goal":{"at_most":…},"measured":…,"met":…}],"series":[…]}`.
+    /// A value is null if the paper does not state it, or if it is not finite. A claim that is
+    /// known to be missed has the key `today` beside its goal.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let claims: Vec<Value> = self

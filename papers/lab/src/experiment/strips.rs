@@ -13,7 +13,7 @@ use weir_report::{
     Area, Colour, Drawn, FONT, PlotError, Stroke, TEXT, marked, significant, stroke,
 };
 
-/// Panels of strips that share a title.
+/// A picture: panels of strips with a common title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strips {
     /// Title of the picture.
@@ -22,7 +22,7 @@ pub struct Strips {
     pub panels: Vec<StripPanel>,
 }
 
-/// Rows on one linear axis, which covers their values and no more.
+/// Rows on a common linear axis, whose range is that of the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StripPanel {
     /// Title above the panel.
@@ -31,21 +31,21 @@ pub struct StripPanel {
     pub x: String,
     /// Rows from top to bottom.
     pub rows: Vec<Strip>,
-    /// Lines across all rows: label, position and appearance.
+    /// Lines across all rows: label, position, colour and stroke.
     pub lines: Vec<(String, f64, Colour, Stroke)>,
 }
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strip {
-    /// Label at the left.
+    /// The label to the left of the row.
     pub label: String,
-    /// Colour of the points.
+    /// The colour of the points.
     pub colour: Colour,
-    /// Values in the order of measurement.
+    /// The values in the order of measurement.
     pub values: Vec<f64>,
-    /// A value that is computed from the others, drawn as a triangle; the [`StripPanel::title`]
-    /// explains it.
+    /// A value computed from the others, drawn as a triangle. The [`StripPanel::title`] explains
+    /// it. `None` if there is no such value.
     pub mark: Option<f64>,
 }
 
@@ -60,10 +60,10 @@ const AXIS: i32 = 64;
 const BOX: i32 = 13;
 
 impl Strips {
-    /// The picture, complete and self-contained.
+    /// Returns the picture as a self-contained SVG file.
     ///
     /// # Errors
-    /// Fails if a panel has no values, or one that is not finite.
+    /// Fails if a panel has no values, or a value that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         let mut svg = String::new();
         self.draw(&mut svg)
@@ -176,8 +176,8 @@ impl Strip {
         let tick = vec![(median, y - BOX - 3), (median, y + BOX + 3)];
         area.draw(&PathElement::new(tick, BLACK.stroke_width(2)))?;
         for (index, value) in self.values.iter().enumerate() {
-            // Points are spread over the box's height so that equal values are visible. The spread
-            // is the same each time.
+            // Points are spread vertically within the box, so that equal values are visible. The
+            // spread is deterministic.
             let spread = i32::try_from(index * 7 % 19)? - 9;
             area.draw(&Circle::new(
                 (scale.place(*value), y + spread),
@@ -215,7 +215,7 @@ impl Scale {
             least = least.min(value);
             most = most.max(value);
         }
-        // An axis of zero length has no marks.
+        // An axis of length zero would have no tick marks.
         let margin = if most > least {
             (most - least) * 0.05
         } else {
@@ -231,8 +231,8 @@ impl Scale {
     fn draw(&self, area: &Area, y: Range<i32>) -> Drawn<()> {
         let digits = |value: f64| {
             let whole = value.abs().max(1.0).log10().floor();
-            // Two decimals and what stands before the point: of a finite number at most about 311
-            // characters.
+            // Formats with two decimals. The integer part of a finite number has at most about 311
+            // digits.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
