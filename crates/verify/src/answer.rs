@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands beside the certificate in the answer of `weir check --json`. Readers take their
-//! numbers from there, so none may say more than the certificate shows.
+//! Checks the keys beside the certificate in the output of `weir check --json`. Readers take
+//! numbers from these keys, so none of them may promise more than the certificate shows.
 use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::buffers::room;
 use crate::format::{FlowClaim, Kind, System, Unit, Verdict};
 use crate::{Claims, Report, name};
 
-/// The parts of an answer that follow from its certificate.
+/// The parts of the output that follow from the certificate.
 #[derive(Deserialize)]
 pub(crate) struct Answer {
     #[serde(rename = "certificate")]
@@ -59,7 +59,7 @@ struct AnswerFlow {
     bound: AnswerBound,
 }
 
-/// A response and its deadline.
+/// A response time and its deadline.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct AnswerBound {
     deadline_cycles: Option<u64>,
@@ -118,8 +118,8 @@ impl AnswerBound {
 }
 
 impl Report {
-    /// Holds `answer` against the certificate, whose verdict is the report's. Notes the keys that
-    /// do not follow from it.
+    /// Compares `answer` with the certificate and with the verdict of the report. Records the keys
+    /// that do not follow from the certificate.
     pub(crate) fn check_answer(
         &mut self,
         answer: Answer,
@@ -227,7 +227,7 @@ impl Report {
 }
 
 impl AnswerRow {
-    /// The unit that the row is about; none if `system` has none of that name.
+    /// Returns the unit that the row describes. `None` if `system` has no unit of this name.
     fn unit(&self, system: &System) -> Option<Unit> {
         let source = || system.sources.iter().position(|of| of.name == self.name);
         let flow = |name: &str| system.flows.iter().position(|of| of.name == name);

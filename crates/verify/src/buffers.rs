@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The packets that may be in a flow's queue at once, and the room there (docs/analysis.md, "Flows"
-//! and "On FreeRTOS").
+//! Computes the most packets that may be in a flow's queue at once, and the capacity of that queue
+//! (docs/analysis.md, "Flows" and "On FreeRTOS").
 
 use crate::Claims;
 use crate::format::{Buffers, Flow, Kind, System, Unit};
 use crate::units::Units;
 
-/// The other flows whose packets may be where those of a flow are.
+/// The other flows whose packets may be in the same queue as those of a flow.
 struct Others<'a> {
-    /// Those of the same receiver, the flow itself among them.
+    /// The flows of the same receiver, including the flow itself.
     of_receiver: Vec<(usize, &'a Flow)>,
-    /// Those that can take any buffer of the receiver's urgency.
+    /// The flows that can take any buffer of the receiver's urgency.
     of_urgency: Vec<(usize, &'a Flow)>,
 }
 
-/// None: the flow has a queue of its own.
+/// Returns the flows that share the queue. `None` if the flow has a queue of its own.
 fn others<'a>(system: &'a System, flow: &Flow) -> Option<Others<'a>> {
     if flow.buffers != Some(Buffers::OfReceiver) {
         return None;
@@ -34,7 +34,7 @@ fn others<'a>(system: &'a System, flow: &Flow) -> Option<Others<'a>> {
     })
 }
 
-/// The room for packets of `flow`; none: not stated.
+/// Returns the capacity for packets of `flow`. `None` if the system does not state it.
 pub(crate) fn room(system: &System, flow: &Flow) -> Option<u64> {
     let Some(others) = others(system, flow) else {
         return flow.queue;
@@ -46,7 +46,8 @@ pub(crate) fn room(system: &System, flow: &Flow) -> Option<u64> {
     Some(sum)
 }
 
-/// The packets that may be there at once, by the rows; none: no bound.
+/// Returns the most packets that may be in the queue at once, computed from the rows. `None` if
+/// there is no bound.
 pub(crate) fn needed(
     system: &System,
     units: &Units,
@@ -54,7 +55,7 @@ pub(crate) fn needed(
     index: usize,
     flow: &Flow,
 ) -> Option<u64> {
-    // What does not exist takes no time.
+    // A unit that does not exist takes no time.
     let response = |kind, index| match claims.find(Unit(kind, index)) {
         None => Some(0),
         Some(claim) => claim.map(|claim| claim.response),
@@ -63,8 +64,8 @@ pub(crate) fn needed(
     let Some(others) = others(system, flow) else {
         return waiting(index);
     };
-    // A frame stays until the job that takes it has ended: one of its own, or the next that begins
-    // after its bottom half.
+    // A frame stays until the end of the job that takes it. That job is already running, or it is
+    // the next one that starts after the bottom half.
     let receiver = system.receivers.get(flow.receiver)?;
     let until_taken = |index: usize| {
         let bottom_half = response(Kind::BottomHalf, index)?;

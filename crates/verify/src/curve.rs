@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Arrival curves and demands (docs/analysis.md, "Curves").
+//! Arrival curves, and demands for processor time (docs/analysis.md, "Curves").
 
 use crate::format::Steps;
 
-/// The largest window that a certificate may speak of, in cycles: about 36 years at 1 GHz.
+/// The largest window in a certificate, in cycles: about 36 years at 1 GHz.
 pub(crate) const LONGEST_WINDOW: u64 = 1 << 60;
 
-/// The largest jitter, so that a window and a jitter never overflow together.
+/// The largest jitter. The sum of a window and a jitter never overflows.
 pub(crate) const LONGEST_JITTER: u64 = 1 << 62;
 
-/// A number of the system is beyond what this program can calculate with.
+/// A number of the system is too large for the calculations of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLarge;
 
@@ -31,8 +31,8 @@ impl Staircase {
         if self.step == 0 {
             return self.base;
         }
-        // Neither sum nor quotient can fail: the jitter is at most LONGEST_JITTER and the period at
-        // least 1.
+        // The sum and the quotient cannot overflow: the jitter is at most LONGEST_JITTER, and the
+        // period is at least 1.
         let periods = last
             .saturating_add(self.jitter)
             .checked_div(self.period)
@@ -41,12 +41,13 @@ impl Staircase {
     }
 }
 
-/// The least of several staircases.
+/// The minimum of several staircases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Curve(Vec<Staircase>);
 
 impl Curve {
-    /// `base` events at once and `step` more each `period`, which is taken for 1 if it is 0.
+    /// Makes a curve of `base` events at once and `step` more each `period`. A period of 0 counts
+    /// as 1.
     pub(crate) fn stairs(
         base: u64,
         step: u64,
@@ -65,7 +66,7 @@ impl Curve {
         }]))
     }
 
-    /// What comes once.
+    /// The curve of a single event.
     pub(crate) fn once() -> Self {
         Self(vec![Staircase {
             base: 1,
@@ -75,13 +76,13 @@ impl Curve {
         }])
     }
 
-    /// The lower of the two everywhere.
+    /// The minimum of both curves.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// One event less.
+    /// The curve with one event less.
     pub(crate) fn less_one(&self) -> Self {
         let mut less = self.clone();
         for stairs in &mut less.0 {
@@ -90,7 +91,7 @@ impl Curve {
         less
     }
 
-    /// `times` as many events.
+    /// The curve with `times` as many events.
     pub(crate) fn times(mut self, times: u64) -> Self {
         for stairs in &mut self.0 {
             stairs.base = stairs.base.saturating_mul(times);
@@ -99,13 +100,13 @@ impl Curve {
         self
     }
 
-    /// The most events in any half-open window of so many cycles.
+    /// Returns the most events in any half-open window of `window` cycles.
     pub(crate) fn events(&self, window: u64) -> u64 {
         let each = self.0.iter().map(|stairs| stairs.events(window));
         each.min().unwrap_or(u64::MAX)
     }
 
-    /// Is it the curve that the certificate states?
+    /// Returns whether this is the curve that the certificate states.
     pub(crate) fn is(&self, stated: &[Steps]) -> bool {
         let own =
             |stairs: &Staircase| Steps(stairs.base, stairs.step, stairs.period, stairs.jitter);
@@ -113,7 +114,7 @@ impl Curve {
     }
 }
 
-/// Work: each event of a curve costs so many cycles.
+/// A demand for processor time: each event of a curve takes a fixed number of cycles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Demand {
     pub(crate) cost: u64,
@@ -125,14 +126,14 @@ impl Demand {
         Self { cost, curve }
     }
 
-    /// The most cycles asked for in any half-open window of so many cycles. What overflows
-    /// saturates, far beyond every window.
+    /// Returns the most cycles requested in any half-open window of `window` cycles. The result
+    /// saturates; a saturated result exceeds every window.
     pub(crate) fn cycles(&self, window: u64) -> u64 {
         self.cost.saturating_mul(self.curve.events(window))
     }
 
-    /// The share of the processor in the long run, in units of 2⁻⁶⁴ and rounded down; at most 2⁶⁴,
-    /// all of it.
+    /// Returns the long-run share of the processor, in units of 2⁻⁶⁴, rounded down and at most 2⁶⁴
+    /// (the whole processor).
     pub(crate) fn share(&self) -> u128 {
         let of = |stairs: &Staircase| {
             let cycles = u128::from(self.cost) * u128::from(stairs.step);
@@ -147,10 +148,10 @@ impl Demand {
     }
 }
 
-/// All of the processor, in the units of [`Demand::share`].
+/// The whole processor, in the units of [`Demand::share`].
 pub(crate) const ALL: u128 = 1 << 64;
 
-/// The most cycles that all of `demands` ask for in any window of so many cycles.
+/// Returns the most cycles that all `demands` together request in any window of `window` cycles.
 pub(crate) fn cycles<'a>(demands: impl IntoIterator<Item = &'a Demand>, window: u64) -> u64 {
     demands.into_iter().fold(0, |sum: u64, demand| {
         sum.saturating_add(demand.cycles(window))
@@ -166,7 +167,8 @@ mod tests {
         let curve = Curve::stairs(2, 3, 10, 4)
             .unwrap()
             .and(Curve::stairs(4, 1, 5, 0).unwrap());
-        // (2, 3, 10, 4) rises with 7, 17, 27, ...; (4, 1, 5, 0) with 6, 11, 16, 21, ...
+        // (2, 3, 10, 4) increases at windows of 7, 17, 27, ...; (4, 1, 5, 0) increases at 6, 11,
+        // 16, 21, ...
         let events: Vec<u64> = [0, 1, 6, 7, 16, 17, 26]
             .map(|window| curve.events(window))
             .into();

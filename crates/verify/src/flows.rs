@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The flows: from a packet's arrival to the end of its bottom half (docs/analysis.md, "Flows").
+//! Checks the latency of flows, from a packet's arrival to the end of its bottom half
+//! (docs/analysis.md, "Flows").
 
 use crate::Claims;
 use crate::buffers::{needed, room};
 use crate::format::{Flow, FlowClaim, Kind, Policy, System, Unit};
 use crate::units::{Units, never_held, rounds};
 
-/// What the rows give for a flow; none: no bound.
+/// The values of a flow that follow from the rows. `None` means that there is no bound.
 pub(crate) struct Derived {
     latency: Option<u64>,
     queue_needed: Option<u64>,
 }
 
 impl Derived {
-    /// The values of the flow with this index. The timer's interrupt of its source begins at most
-    /// `late` cycles after the timer expires.
+    /// Computes the values of the flow with this index. `late` is the most cycles from the expiry
+    /// of the source's timer to the start of the timer's interrupt.
     pub(crate) fn new(
         system: &System,
         units: &Units,
@@ -32,7 +33,7 @@ impl Derived {
         let Some(source) = system.sources.get(flow.source) else {
             return nothing;
         };
-        // Some(None): has no bound; what does not exist takes no time.
+        // `Some(None)` means that the unit has no bound. A unit that does not exist takes no time.
         let response = |kind, index| {
             let claim = claims.find(Unit(kind, index))?;
             Some(claim.map(|claim| claim.response))
@@ -41,14 +42,16 @@ impl Derived {
         let line = response(Kind::Request, flow.source);
         let expiry = response(Kind::Expiry, flow.source);
         let always_passes = source.limit.policy == Policy::Off || never_held(source, late);
-        // K is on the way of every request that hardware limits, whether it is held or not.
+        // The delay K applies to every request that hardware limits, whether or not the request is
+        // held back.
         let delay = source.limit.delay;
         let interrupt = if always_passes {
             line.unwrap_or(Some(0))
                 .map(|response| response.saturating_add(delay))
         } else {
-            // What is held back is let through at the interval's end: the line serves it then, the
-            // timer being late, or the timer's own interrupt.
+            // A request that was held back is released at the end of the interval. Either the
+            // line's interrupt serves it, with the timer's delay, or the timer's own interrupt
+            // does.
             let by_line = match (line, expiry) {
                 (None, Some(_)) => Some(0),
                 (line, _) => line
@@ -66,8 +69,8 @@ impl Derived {
                 .zip(rounds(source, source.queue))
                 .map(|(interrupt, rounds)| interrupt.saturating_mul(rounds)),
             Some(of) => {
-                // The one under way is not held by the limit any more, and is the line's or, where
-                // that held something back, the timer's.
+                // An interrupt in progress is no longer held by the limit. It is the line's, or the
+                // timer's if a request was held back there.
                 let under_way = [line, expiry.filter(|_| !always_passes)]
                     .into_iter()
                     .flatten()
@@ -76,8 +79,8 @@ impl Derived {
                     .queue
                     .map(|queue| of.count.map_or(queue, |count| queue.min(count - 1)));
                 let windows = rounds(source, unless_counted);
-                // A tick ends a window: the next one, which may be late by less than another. The
-                // interrupt that began it took nothing.
+                // The window ends with a tick. The next tick is later by at most one tick, plus its
+                // own delay. The interrupt that began the window took no packet.
                 let longest = of.tick.map_or(of.absolute, |tick| {
                     tick.saturating_mul(2).saturating_add(of.absolute)
                 });
@@ -104,7 +107,7 @@ impl Derived {
         }
     }
 
-    /// Is what the certificate claims not less?
+    /// Checks that the certificate claims at least the derived values.
     pub(crate) fn allows(&self, claim: &FlowClaim) -> Result<(), String> {
         enough("latency", claim.latency, self.latency)?;
         enough("queue_needed", claim.queue_needed, self.queue_needed)
@@ -120,8 +123,8 @@ fn enough(key: &str, claimed: Option<u64>, derived: Option<u64>) -> Result<(), S
     }
 }
 
-/// By what is claimed, does a flow keep its deadline and have room for its packets, and does the
-/// budget let them all through? One without deadline always does.
+/// Returns whether, by the claimed values, a flow meets its deadline, has room for its packets, and
+/// stays within its budget. A flow without a deadline always meets it.
 pub(crate) fn holds(system: &System, units: &Units, flow: &Flow, claim: &FlowClaim) -> bool {
     let Some(deadline) = flow.deadline else {
         return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What stands in a certificate (docs/certificate.md), and reading it.
+//! The format of a certificate (docs/certificate.md), and its parser.
 
 use std::fmt;
 
@@ -11,37 +11,38 @@ use crate::answer::Answer;
 /// The version of the format that this program reads.
 pub const VERSION: u64 = 2;
 
-/// Why a text is no certificate at all. Whether a certificate is right is another question
-/// ([`crate::Report`]).
+/// Why a text is not a certificate. Whether the claims of a certificate are right is stated by
+/// [`crate::Report`].
 #[derive(Debug, thiserror::Error)]
 pub enum BadInput {
-    /// Not JSON, or not the keys and types of a certificate.
+    /// The text is not JSON, or does not have the keys and types of a certificate.
     #[error("{place}: {what}")]
     Format {
-        /// The key, such as `system.sources[2].limit.burst`, or `certificate` for the whole.
+        /// The key, such as `system.sources[2].limit.burst`, or `certificate` for the whole text.
         place: String,
-        /// What is wrong there, with the line and the column.
+        /// What is wrong, with the line and the column.
         what: String,
     },
-    /// A certificate of another version.
+    /// The certificate has an unsupported version.
     #[error(
         "certificate: this is version {found} of the format and this Weir reads version {VERSION}; make it anew with `weir check --json`"
     )]
     Version {
-        /// The version.
+        /// The version of the certificate.
         found: u64,
     },
-    /// A system that cannot be, such as a flow of a source that is not there.
+    /// The certificate describes an impossible system. An example is a flow of a source that does
+    /// not exist.
     #[error("{place}: {what}")]
     System {
-        /// The key.
+        /// The key of the wrong value.
         place: String,
         /// What is wrong there and what would be right.
         what: String,
     },
 }
 
-/// What a certificate says: the system, as a premise, and what is claimed of it.
+/// The content of a certificate: the system as a premise, and the claims about it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Certificate {
@@ -54,7 +55,7 @@ pub(crate) struct Certificate {
     pub(crate) flows: Vec<FlowClaim>,
 }
 
-/// What the certificate concludes.
+/// The conclusion of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -92,7 +93,7 @@ pub(crate) struct System {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cpu {
-    /// For the reader, who may want seconds; everything here is in cycles.
+    /// The clock, with which readers can convert to seconds. All times here are in cycles.
     pub(crate) clock_hz: u64,
     pub(crate) nesting: Nesting,
     pub(crate) tasks: Tasks,
@@ -131,7 +132,7 @@ pub(crate) struct Source {
     pub(crate) handler: u64,
     pub(crate) work: u64,
     pub(crate) max_work: Option<u64>,
-    /// Null: 1.
+    /// The units of work per packet. Null means 1.
     pub(crate) packet_units: Option<u64>,
     pub(crate) queue: Option<u64>,
     pub(crate) interarrival: Option<u64>,
@@ -146,7 +147,8 @@ pub(crate) struct Moderation {
     pub(crate) absolute: u64,
     pub(crate) packet: Option<u64>,
     pub(crate) count: Option<u64>,
-    /// Null: a timer of the device ends a wait.
+    /// The period of the tick that ends a device's waits. Null means that a timer of the device
+    /// ends them.
     pub(crate) tick: Option<u64>,
 }
 
@@ -160,7 +162,7 @@ pub(crate) struct Limit {
     pub(crate) tick: u64,
     pub(crate) burst: u64,
     pub(crate) lag: u64,
-    /// K.
+    /// The delay K of docs/analysis.md, in cycles.
     pub(crate) delay: u64,
     pub(crate) expiry: Option<Expiry>,
     pub(crate) costs: Costs,
@@ -195,9 +197,9 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Expiry {
-    /// An interrupt of the source's own.
+    /// A separate interrupt for this source.
     Own(Level),
-    /// A shared timer.
+    /// The interrupt of the shared timer with this index.
     Shared(usize),
 }
 
@@ -243,23 +245,23 @@ pub(crate) struct Flow {
     pub(crate) demux: u64,
     pub(crate) bottom_half: u64,
     pub(crate) queue: Option<u64>,
-    /// Null: in none that others could be in.
+    /// The buffers that hold the flow's packets. Null means that no other flow uses them.
     pub(crate) buffers: Option<Buffers>,
     pub(crate) budget: Option<Budget>,
     pub(crate) deadline: Option<u64>,
 }
 
-/// Whose buffers a flow's packets are in.
+/// The kind of buffers that a flow's packets use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Buffers {
-    /// Its receiver's, with those of the receiver's other flows.
+    /// The receiver's buffers, which all flows of the receiver share.
     OfReceiver,
-    /// Any of its receiver's urgency.
+    /// Any buffers of the receiver's urgency.
     OfUrgency,
 }
 
-/// What the receiver of a flow gets of its flows with a budget, together.
+/// The packet budget of a receiver for all its flows with a budget together.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
@@ -267,7 +269,7 @@ pub(crate) struct Budget {
     pub(crate) tick: u64,
 }
 
-/// A unit of the system: what it is, and its index in that list.
+/// A unit of the system: its kind, and its index in the list of that kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub(crate) struct Unit(pub(crate) Kind, pub(crate) usize);
 
@@ -286,11 +288,11 @@ pub(crate) enum Kind {
     Expiry,
     /// The interrupt of a shared timer.
     Timer,
-    /// A receiver's own work that time releases.
+    /// The receiver's own work, released periodically.
     Task,
     /// A flow's bottom half.
     BottomHalf,
-    /// A receiver's own work that a flow's packets release.
+    /// The receiver's own work, released by a flow's packets.
     Delivered,
 }
 
@@ -304,13 +306,14 @@ pub(crate) struct Row {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// A response time, with what shows it.
+    /// A bounded response time, with the windows that prove it.
     Bound(Bound),
-    /// More urgent than the unit, or the unit itself, and without bound.
+    /// The response time has no bound, because this unit has none. It is more urgent than the unit
+    /// of the row, or it is the same unit.
     Starved(Unit),
-    /// The long-run demand is all of the processor.
+    /// The response time has no bound, because the long-run demand is the whole processor.
     Overload,
-    /// None was found, and nothing is claimed.
+    /// The analysis found no bound, and the certificate claims nothing.
     TooLong,
 }
 
@@ -326,7 +329,7 @@ pub(crate) struct Bound {
     pub(crate) response: u64,
 }
 
-/// A staircase: base, step, period, jitter.
+/// A staircase with base, step, period and jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) struct Steps(
     pub(crate) u64,
@@ -335,7 +338,7 @@ pub(crate) struct Steps(
     pub(crate) u64,
 );
 
-/// docs/analysis.md's A, s and f of a job.
+/// A, s and f of a job, as in docs/analysis.md.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Job(pub(crate) u64, pub(crate) u64, pub(crate) u64);
 
@@ -346,8 +349,8 @@ pub(crate) struct FlowClaim {
     pub(crate) queue_needed: Option<u64>,
 }
 
-/// Only the key that certificates and `weir check --json` have in common; everything else is looked
-/// at later.
+/// The only key that certificates and `weir check --json` have in common. The other keys are parsed
+/// later.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with the key `certificate`, as `weir check --json` prints it")]
 struct Envelope<'a> {
@@ -355,27 +358,29 @@ struct Envelope<'a> {
     certificate: &'a RawValue,
 }
 
-/// The certificate in `text`: a bare one, or one inside what `weir check --json` printed.
+/// Parses the certificate in `text`, which is a bare certificate or the output of `weir check
+/// --json`.
 pub(crate) fn read(text: &[u8]) -> Result<Certificate, BadInput> {
     read_as(text)
 }
 
-/// Of the certificate only the description of the system, as JSON.
+/// The description of the system in a certificate, as JSON. The other keys are ignored.
 #[derive(Deserialize)]
 struct Described {
     system: serde_json::Value,
 }
 
-/// The description of the system in the certificate in `text`, as it stands there: to be compared
-/// with that of a file.
+/// Returns the description of the system in the certificate in `text`, unchanged, so that it can be
+/// compared with that of a file.
 ///
 /// # Errors
-/// As [`crate::verify`].
+/// Fails as [`crate::verify`] does.
 pub fn description(text: &[u8]) -> Result<serde_json::Value, BadInput> {
     read_as(text).map(|of: Described| of.system)
 }
 
-/// What `weir check --json` printed around the certificate; none of a bare one.
+/// Returns the keys that `weir check --json` printed beside the certificate. `None` for a bare
+/// certificate.
 pub(crate) fn answer(text: &[u8]) -> Result<Option<Answer>, BadInput> {
     let outer: Envelope = parse(text)?;
     if outer.certificate.get().starts_with('{') {
@@ -388,7 +393,7 @@ pub(crate) fn answer(text: &[u8]) -> Result<Option<Answer>, BadInput> {
 fn read_as<T: for<'a> Deserialize<'a>>(text: &[u8]) -> Result<T, BadInput> {
     let outer: Envelope = parse(text)?;
     let inside = outer.certificate.get().as_bytes();
-    // serde's spelling of a raw value has no space in front.
+    // serde returns a raw value without leading spaces.
     if !inside.starts_with(b"{") {
         return certificate(text, &outer);
     }

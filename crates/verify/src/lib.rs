@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Re-checks what `weir check` found, without believing it.
+//! Checks the results of `weir check` independently.
 //!
-//! `weir check --json` carries a certificate (docs/certificate.md): the system in cycles, and for
-//! each interrupt, task and bottom half the windows that show its response time. Finding those
-//! windows is a search; seeing that they are right is not. [`verify`] puts each into the equations
-//! of docs/analysis.md once. It shares no code with the analysis, so a mistake has to be made twice
-//! to go unnoticed.
+//! The output of `weir check --json` contains a certificate (docs/certificate.md). It describes the
+//! system in cycles and gives, for each interrupt, task and bottom half, the windows that prove its
+//! response time. Finding the windows requires a search; checking them does not. [`verify`] inserts
+//! each window once into the equations of docs/analysis.md. This crate shares no code with the
+//! analysis, so an error goes unnoticed only if both make it.
 mod answer;
 mod buffers;
 mod curve;
@@ -24,50 +24,52 @@ pub use format::{BadInput, VERSION, Verdict, description};
 use format::{Certificate, Expiry, Kind, Outcome, Policy, System, Unit};
 use units::Units;
 
-/// What was found.
+/// The result of checking a certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The system's name.
+    /// The name of the system.
     pub name: String,
-    /// SHA-256 of the system file that the certificate is about, in hexadecimal.
+    /// The SHA-256 of the system file, in hexadecimal, as the certificate states it.
     pub sha256: String,
-    /// What the certificate concludes. It holds if nothing was rejected.
+    /// The conclusion of the certificate. It is valid if nothing was rejected.
     pub verdict: Verdict,
-    /// Interrupts, tasks and bottom halves that were looked at.
+    /// The number of interrupts, tasks and bottom halves that were checked.
     pub units: usize,
-    /// Busy windows, starts and ends that were put into the equations.
+    /// The number of busy windows, starts and ends that were inserted into the equations.
     pub fixed_points: usize,
-    /// Keys of the answer around the certificate that do not follow from it.
+    /// The keys beside the certificate that do not follow from it and were not checked.
     pub unchecked: Vec<String>,
-    /// What is wrong, in the order in which it was found; empty if the certificate is valid.
+    /// The errors in the order in which they were found. Empty if the certificate is valid.
     pub rejections: Vec<Rejection>,
 }
 
-/// Something that a certificate claims and that is not so, or that it fails to say.
+/// A claim of a certificate that is wrong or missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejection {
-    /// Where: a unit or a flow by its name, or a key.
+    /// The name of the unit or flow, or the key.
     pub place: String,
     /// What is wrong.
     pub what: String,
 }
 
 impl Report {
-    /// Is everything so that the certificate claims?
+    /// Returns whether nothing was rejected.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.rejections.is_empty()
     }
 }
 
-/// Checks the certificate in `text`: a bare one, or one inside what `weir check --json` printed,
-/// whose rows, flows and verdict are then held against it.
+/// Checks the certificate in `text`, which is a bare certificate or the output of `weir check
+/// --json`. The rows, the flows and the verdict of that output are compared with the certificate,
+/// too.
 ///
-/// Takes time in proportion to the fixed points, each times the number of units;
+/// The running time is proportional to the number of fixed points times the number of units;
 /// docs/certificate.md has figures.
 ///
 /// # Errors
-/// [`BadInput`] if it is no certificate at all, or one of a system that cannot be.
+/// Fails with [`BadInput`] if the text is not a certificate, or if it describes an impossible
+/// system.
 pub fn verify(text: &[u8]) -> Result<Report, BadInput> {
     let certificate = format::read(text)?;
     system::validate(&certificate.system)?;
@@ -103,21 +105,23 @@ pub fn verify(text: &[u8]) -> Result<Report, BadInput> {
     Ok(report)
 }
 
-/// A bound that a row claims.
+/// A response bound that a row claims.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {
     response: u64,
     start_delay: u64,
 }
 
-/// What the rows claim, in the order of [`Units::list`]; none: no bound.
+/// The claims of the rows, in the order of [`Units::list`]. `None` means that a row claims no
+/// bound.
 pub(crate) struct Claims<'a> {
     units: &'a Units<'a>,
     of: Vec<Option<Claim>>,
 }
 
 impl Claims<'_> {
-    /// None: the system has no such unit. Some(None): it has no bound.
+    /// Returns the claim about a unit. `None` if the system has no such unit, `Some(None)` if the
+    /// unit has no bound.
     fn find(&self, unit: Unit) -> Option<Option<Claim>> {
         self.of.get(self.units.find(unit)?).copied()
     }
@@ -173,7 +177,8 @@ impl Report {
         claims
     }
 
-    /// Is each latency at least what the rows, which rest on it, say?
+    /// Checks that each timer latency is at least the bound in the rows, which were computed from
+    /// that latency.
     fn check_latencies(&mut self, certificate: &Certificate, units: &Units, claims: &Claims) {
         let sources = certificate.system.sources.iter();
         for (index, (source, &stated)) in sources.zip(&certificate.latencies).enumerate() {
@@ -192,8 +197,8 @@ impl Report {
                 _ => 0,
             };
             let least = least.min(source.limit.interval.saturating_sub(1));
-            // The limiter tells requests apart by when their interrupts begin, so a late interrupt
-            // brings the next one too near.
+            // The limiter measures the distance of requests by the start of their interrupts. If
+            // one interrupt starts late, the next one seems to come too early.
             let line = if units.is_counted_on(index) {
                 delay(Unit(Kind::Request, index))
             } else {
@@ -209,7 +214,7 @@ impl Report {
         }
     }
 
-    /// Returns whether all flows keep their deadlines.
+    /// Checks the claims about flows. Returns whether all flows meet their deadlines.
     fn check_flows(&mut self, certificate: &Certificate, units: &Units, claims: &Claims) -> bool {
         let (stated, flows) = (certificate.flows.len(), certificate.system.flows.len());
         if stated != flows {
@@ -268,7 +273,7 @@ impl Report {
     }
 }
 
-/// What users call a unit.
+/// Returns the name of a unit as users write it.
 fn name(system: &System, Unit(kind, index): Unit) -> String {
     let of = |name: Option<&String>| name.map_or("?", String::as_str).to_owned();
     let source = || of(system.sources.get(index).map(|of| &of.name));

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows: each window, start and end is looked at once (docs/analysis.md, "Response times").
+//! Checks the rows. Each window, start and end is checked once (docs/analysis.md, "Response
+//! times").
 
 use crate::curve::{ALL, Demand, LONGEST_WINDOW, cycles};
 use crate::format::{Bound, Job, Outcome};
 use crate::units::{Expected, Units, Urgent};
 
-/// So near to all of the processor counts as all of it: 2⁻³⁶ of it. Saying that there is no bound
-/// promises nothing, and lets an analysis calculate in f64.
+/// A demand this close to the whole processor (within 2⁻³⁶) counts as the whole. Stating that there
+/// is no bound promises nothing, and the tolerance lets an analysis calculate in f64.
 const NEARLY_ALL: u128 = ALL - (1 << 28);
 
-/// Says what is wrong with one row, if something is.
+/// Checks one row. The error says what is wrong.
 pub(crate) fn check(units: &Units, of: &Expected, outcome: &Outcome) -> Result<(), String> {
     match outcome {
         Outcome::TooLong => Ok(()),
@@ -105,7 +106,7 @@ fn check_bound(own: &Demand, urgent: &Urgent, blocking: u64, claim: &Bound) -> R
     Ok(())
 }
 
-/// Is demand(x) <= x, so that the least fixed point is not above x?
+/// Checks that demand(x) <= x, so that the least fixed point is not above x.
 fn fits(place: &str, window: u64, demand: u64) -> Result<(), String> {
     if window > LONGEST_WINDOW {
         return Err(format!("{place}: {window} is more than 2^60 cycles"));
@@ -118,8 +119,8 @@ fn fits(place: &str, window: u64, demand: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Is there a job for each step of the curve in the busy window? Between two neighbours, before the
-/// first and behind the last the curve may not rise.
+/// Checks that there is a job for each step of the curve in the busy window: the curve must be
+/// constant between consecutive jobs, before the first job and after the last.
 fn check_coverage(own: &Demand, claim: &Bound) -> Result<(), String> {
     let mut so_far = 0;
     for (index, &Job(arrival, ..)) in claim.jobs.iter().enumerate() {

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A limited source as tasks (docs/analysis.md, "A limited source").
+//! Models a limited source as tasks (docs/analysis.md, "A limited source").
 
 use crate::curve::{Curve, Demand, TooLarge};
 use crate::format::{Costs, Expiry, Limit, Place, Policy, Source, Timing};
 use crate::units::taken_by_one;
 
-/// The views of a source. A source without bound has none, and no curve.
+/// The demands of a source, as other units see them. A source without a bound has no demands and no
+/// curve.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Views {
-    /// α, the requests served.
+    /// The curve α of served requests.
     pub(crate) served: Option<Curve>,
-    /// The line's interrupt: the runs that serve first, then those that refuse.
+    /// The demands of the line's interrupt: first the runs that serve a request, then those that
+    /// refuse one.
     pub(crate) line: Vec<Demand>,
-    /// The interrupt of its own timer.
+    /// The demand of the interrupt of the source's own timer.
     pub(crate) expiry: Option<Demand>,
-    /// Both together; not more than their sum.
+    /// The demand of both interrupts together, which is at most the sum of both.
     pub(crate) together: Vec<Demand>,
 }
 
-/// S, R, X and E as other interrupts see them: each that happens is longer by the instruction that
-/// runs between two interrupts.
+/// Returns the costs S, R, X and E as other interrupts see them. Each nonzero cost includes the
+/// instruction that runs between two interrupts.
 pub(crate) fn longer(limit: &Limit, instruction: u64) -> Costs {
     let costs = limit.costs;
     let longer = |cost: u64| match cost {
@@ -37,14 +39,14 @@ pub(crate) fn longer(limit: &Limit, instruction: u64) -> Costs {
     }
 }
 
-/// a: the least time between two requests, moderation included. None: no bound.
+/// Returns a, the least time between two requests after moderation. `None` if there is no bound.
 pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     let line = source.interarrival;
     let Some(moderation) = source.moderation else {
         return line;
     };
     if moderation.tick.is_some() {
-        // The one that ends a wait, and the one that begins the next.
+        // The packet that ends a wait and the packet that begins the next.
         return None;
     }
     let timers = moderation
@@ -54,24 +56,25 @@ pub(crate) fn interarrival(source: &Source) -> Option<u64> {
     let moderated = match moderation.count {
         None => Some(timers),
         Some(count) => {
-            // A count that an interrupt left behind is reached again with as many packets as it
-            // took.
+            // The count that remains after an interrupt is reached again after as many packets as
+            // the interrupt took.
             let packets = taken_by_one(source).min(count);
             line.map(|line| line.saturating_mul(packets).min(timers))
         }
     };
-    // None is less than any number.
+    // `None` compares as less than any number.
     line.max(moderated)
 }
 
-/// The absolute delay and the tick, where a tick ends the waits of `source`.
+/// Returns the absolute delay and the tick. `None` unless a tick ends the waits of `source`.
 fn ticked(source: &Source) -> Option<(u64, u64)> {
     let of = source.moderation?;
     Some((of.absolute, of.tick?))
 }
 
-/// σ: two interrupts can begin so much closer together than the instants at which the limiter reads
-/// its timer; in hardware K, by which two requests may be closer at the limiter than at the line.
+/// Returns σ, by which the starts of two interrupts can be closer together than the instants at
+/// which the limiter reads its timer. In hardware it is K, by which two requests can be closer at
+/// the limiter than at the line.
 fn skew(limit: &Limit, costs: Costs) -> u128 {
     if limit.place == Place::Hardware {
         return u128::from(limit.delay);
@@ -83,14 +86,14 @@ fn skew(limit: &Limit, costs: Costs) -> u128 {
     u128::from(limit.tick) * (u128::from(limit.lag) + 1) + u128::from(entry)
 }
 
-/// Can the source never come faster than its limit?
+/// Returns whether the source can never exceed its limit.
 pub(crate) fn within_limit(source: &Source, costs: Costs, latency: u64) -> bool {
     let limit = &source.limit;
     let Some(interarrival) = interarrival(source) else {
         return limit.policy == Policy::Off;
     };
     let late = u128::from(limit.interval) + skew(limit, costs) + u128::from(latency);
-    // What a scan finds together is delivered as one.
+    // Requests that the hardware finds in one scan are delivered as one.
     let merges = limit.place == Place::Hardware && limit.delay > interarrival;
     match limit.policy {
         Policy::Off => true,
@@ -101,18 +104,18 @@ pub(crate) fn within_limit(source: &Source, costs: Costs, latency: u64) -> bool 
     }
 }
 
-/// The windows for which a view holds, and what the timer does in them.
+/// The kind of windows for which demands hold, and the state of the timer in them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
-    /// L.
+    /// The latency L of the timer's interrupt.
     pub(crate) latency: u64,
-    /// What of L may be over when the window begins.
+    /// The part of L that may be over when the window begins.
     pub(crate) before: u64,
-    /// Does the timer's interrupt run in it?
+    /// Whether the timer's interrupt can run in the window.
     pub(crate) expires: bool,
 }
 
-/// α, in windows of this kind.
+/// Returns α for windows of this kind.
 fn served(
     source: &Source,
     costs: Costs,
@@ -122,7 +125,7 @@ fn served(
     let limit = &source.limit;
     let interarrival = interarrival(source);
     let delay = u128::from(limit.delay);
-    // Masked with the last one that may pass, until an expiry.
+    // The source is masked after the last request within the limit, until an expiry.
     let most = match (limit.place, limit.timing, limit.policy) {
         _ if window.expires => None,
         (Place::Hardware, _, _) | (_, Timing::Lazy, _) => None,
@@ -136,7 +139,8 @@ fn served(
         None => Ok(curve),
     };
     if let (Policy::Off, Some((absolute, tick))) = (limit.policy, ticked(source)) {
-        // Two of each wait. Between two ends lie as many cycles as a wait has, or ticks.
+        // Two requests come in each wait. The ends of two waits are as far apart as a wait lasts,
+        // rounded to ticks if there is a tick.
         let late = u128::from(tick);
         let two = if absolute >= tick {
             Curve::stairs(2, 2, absolute, delay)?
@@ -170,34 +174,38 @@ fn served(
         (Policy::Bucket, _) => Curve::stairs(limit.burst, 1, interval, early),
     }?;
     let limited = masked(limited)?;
-    // Packets that a handler may leave in the device ask again, whenever they came.
+    // If a handler may leave packets in the device, the device requests again, independently of the
+    // arrivals.
     Ok(Some(match interarrival.filter(|_| !leaves_packets) {
         None => limited,
         Some(interarrival) => limited.and(Curve::stairs(3, 1, interarrival, delay)?),
     }))
 }
 
-/// Is a source of this policy and costs served inside the timer's interrupt? X = 0: nothing that
-/// waited is, but who is polled is served nowhere else.
+/// Returns whether a source with this policy and these costs is served inside the timer's
+/// interrupt. X = 0 means that waiting requests are not served there. A polled source is always
+/// served there.
 pub(crate) fn expiry_serves(policy: Policy, costs: Costs) -> bool {
     costs.expiry_served != 0 || policy == Policy::Poll
 }
 
-/// The longest run of the timer's interrupt, or what the source adds to that of a shared timer.
+/// Returns the longest run of the timer's interrupt, or the source's part of a shared timer's
+/// interrupt.
 pub(crate) fn longest_expiry(policy: Policy, costs: Costs, body: u64) -> u64 {
     let serves = Some(costs.expiry_served.saturating_add(body));
     let serves = serves.filter(|_| expiry_serves(policy, costs));
     serves.unwrap_or(0).max(costs.expiry_empty)
 }
 
-/// What an expiry costs more if what it serves is counted as if the line had served it.
+/// Returns the additional cost of an expiry if the request that it serves is counted as served by
+/// the line.
 pub(crate) fn beside(costs: Costs) -> u64 {
     let serves = costs.expiry_served.saturating_sub(costs.request_served);
     costs.expiry_empty.max(serves)
 }
 
-/// The views of `source` with S, R, X and E as `costs` and W as `body`, which may leave packets in
-/// the device.
+/// Returns the demands of `source` with S, R, X and E in `costs` and W in `body`. With
+/// `leaves_packets` the handler may leave packets in the device.
 pub(crate) fn views(
     source: &Source,
     costs: Costs,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Is the system that a certificate describes one that can be? The equations count on what is
-//! looked at here.
+//! Checks that the system in a certificate is possible. The equations rely on these conditions.
 
 use std::collections::HashMap;
 
@@ -15,7 +14,7 @@ fn bad(place: String, what: impl Into<String>) -> BadInput {
 }
 
 /// # Errors
-/// An index of nothing, a period of zero, a limit that contradicts itself.
+/// Fails for an index that is out of range, a period of zero, or a limit that contradicts itself.
 pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
     positive("system.cpu", "time_slice", system.cpu.time_slice)?;
     if system.cpu.tasks == Tasks::Cooperative && system.cpu.time_slice.is_some() {
@@ -24,7 +23,7 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
             "cooperative tasks run to their end and take no turns: null",
         ));
     }
-    // Before the limits, which refer to them.
+    // Timers are checked before limits, which refer to them.
     for (index, timer) in system.timers.iter().enumerate() {
         positive(
             &format!("system.timers[{index}]"),
@@ -62,7 +61,8 @@ pub(crate) fn validate(system: &System) -> Result<(), BadInput> {
     validate_budgets(system)
 }
 
-/// A receiver has one budget, and all begin anew at the same ticks.
+/// Checks that each receiver has a single budget, and that all budgets are replenished at the same
+/// ticks.
 fn validate_budgets(system: &System) -> Result<(), BadInput> {
     let mut tick = None;
     let mut frames = HashMap::new();

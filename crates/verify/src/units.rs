@@ -15,15 +15,15 @@ use crate::source::{
 
 pub(crate) use urgent::Urgent;
 
-/// Interrupts above tasks; the higher group or urgency; the lower order. The greater runs first.
+/// Whether the unit is an interrupt; its group or urgency; its order. The greater rank runs first.
 type Rank = (bool, u32, Reverse<u32>);
 
 #[derive(Debug, Clone, Copy)]
 struct Standing {
     rank: Rank,
-    /// The lowest rank that does not preempt it.
+    /// The lowest rank that does not preempt the unit.
     threshold: Rank,
-    /// Do equals preempt it?
+    /// Whether units of the same rank preempt this one.
     yields_to_equals: bool,
 }
 
@@ -66,28 +66,28 @@ impl Standing {
     }
 }
 
-/// A unit, as the system has it.
+/// A unit with its demand in the system.
 #[derive(Debug)]
 pub(crate) struct Expected {
     pub(crate) unit: Unit,
     standing: Standing,
-    /// Its jobs; none: without bound.
+    /// The demand of the unit's jobs. `None` if there is no bound.
     pub(crate) own: Option<Demand>,
-    /// Its longest run.
+    /// The longest run of a job in cycles.
     longest: u64,
     pub(crate) deadline: Option<u64>,
 }
 
 struct OfSource {
     line: Standing,
-    /// Its own timer.
+    /// The standing of the source's own timer. `None` if it has none.
     timer: Option<Standing>,
-    /// Whose interrupt ends its intervals: its own timer's or a shared one's.
+    /// The standing of the timer, own or shared, whose interrupt ends the limiter's intervals.
     ends: Option<Standing>,
-    /// In any window.
+    /// The demands in arbitrary windows.
     plain: Views,
-    /// In the busy windows of tasks, of interrupts that wait for its timer, and of other
-    /// interrupts.
+    /// The demands in the busy windows of tasks, of interrupts that wait for this source's timer,
+    /// and of other interrupts.
     by_tasks: Views,
     below_timer: Views,
     above_timer: Views,
@@ -100,24 +100,26 @@ struct OfTimer {
     longest: u64,
 }
 
-/// The units of a system.
+/// All units of a system.
 pub(crate) struct Units<'a> {
     system: &'a System,
     latencies: &'a [u64],
     sources: Vec<OfSource>,
     timers: Vec<OfTimer>,
-    /// Where two or more take turns: the switches at the ends of their slices.
+    /// If tasks of the same rank take turns: their standing, and the demand of the switches at the
+    /// ends of their slices.
     turns: Vec<(Standing, Demand)>,
-    /// In no order that matters.
+    /// The units, in any order.
     pub(crate) list: Vec<Expected>,
     index: HashMap<Unit, usize>,
-    /// Most packets of each flow that the device hands over.
+    /// For each flow, the curve of packets that the device hands over.
     taken: Vec<Option<Curve>>,
-    /// Most packets that the bottom half of each flow gets.
+    /// For each flow, the curve of packets that its bottom half receives.
     packets: Vec<Option<Curve>>,
 }
 
-/// W of each source: the handler with as much work as one interrupt may do.
+/// Returns W of each source: the cycles of its handler with the most work that one interrupt may
+/// do.
 fn bodies(system: &System) -> Vec<u64> {
     let mut dearest = vec![0; system.sources.len()];
     for flow in &system.flows {
@@ -135,7 +137,7 @@ fn bodies(system: &System) -> Vec<u64> {
     system.sources.iter().zip(&dearest).map(body).collect()
 }
 
-/// May the handler of a source leave packets in its device?
+/// Returns whether the handler of a source may leave packets in its device.
 fn may_leave_packets(system: &System, index: usize) -> bool {
     let source = &system.sources[index];
     let has_packets = source.moderation.is_some()
@@ -145,8 +147,7 @@ fn may_leave_packets(system: &System, index: usize) -> bool {
 }
 
 impl<'a> Units<'a> {
-    /// The units of `system`, if a source's timer is served as late as `latencies` says. There is
-    /// one latency per source.
+    /// Makes the units of `system`. `latencies` has the latency of each source's timer interrupt.
     pub(crate) fn new(system: &'a System, latencies: &'a [u64]) -> Result<Self, TooLarge> {
         let mut units = Self {
             system,
@@ -200,7 +201,7 @@ impl<'a> Units<'a> {
             before: latency,
             expires: true,
         };
-        // The window begins with no expiry that is late already (docs/analysis.md).
+        // At the start of the window no expiry is already late (docs/analysis.md).
         let below = Window { before: 0, ..any };
         let above = Window {
             expires: false,
@@ -250,7 +251,8 @@ impl<'a> Units<'a> {
                     standing,
                     own: Some(expiry.clone()),
                     longest: expiry.cost,
-                    // Who is polled, or had to wait, is served inside the timer's interrupt.
+                    // A polled source, and a request that had to wait, are served inside the
+                    // timer's interrupt.
                     deadline: source
                         .deadline
                         .filter(|_| expiry_serves(source.limit.policy, source.limit.costs)),
@@ -259,7 +261,8 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// Where sources share a timer's alarm, its longest run is of all that may be due at once.
+    /// If sources share a timer's alarm, its longest run serves all sources that may be due at
+    /// once.
     fn share_alarms(&mut self) {
         let mut runs: BTreeMap<Rank, u64> = BTreeMap::new();
         let expiries = |of: &&mut Expected| matches!(of.unit, Unit(Kind::Expiry, _));
@@ -374,7 +377,8 @@ impl<'a> Units<'a> {
             .collect())
     }
 
-    /// The most packets of `flow` whose top halves end in any window; none: no bound.
+    /// Returns the curve of packets of `flow` whose top halves end in a window. `None` if there is
+    /// no bound.
     fn taken_of(&self, flow: &Flow, latencies: &[u64]) -> Result<Option<Curve>, TooLarge> {
         let source = self.system.sources.get(flow.source);
         let latency = latencies.get(flow.source).copied();
@@ -386,14 +390,15 @@ impl<'a> Units<'a> {
         };
         let all = served.times(source.max_work.unwrap_or(1));
         if let (Some(_), Some(waiting)) = (source.moderation.and_then(|of| of.tick), source.queue) {
-            // No more are taken than have waited and come. None is less than any number.
+            // No more packets are taken than have waited and arrived. `None` compares as less than
+            // any number.
             let Some(apart) = source.interarrival.max(flow.interarrival) else {
                 return Ok(Some(all));
             };
             let all_that_are = Curve::stairs(waiting.saturating_add(1), 1, apart, 0)?;
             return Ok(Some(all.and(all_that_are)));
         }
-        // A moderated device that may hold more than one interrupt takes keeps packets for longer
+        // If a moderated device may hold more packets than one interrupt takes, packets stay longer
         // than the delay.
         let in_time = source.moderation.is_none() || rounds(source, source.queue) == Some(1);
         let counts = in_time && never_held(source, latency);
@@ -405,24 +410,24 @@ impl<'a> Units<'a> {
         Ok(Some(all.and(own)))
     }
 
-    /// The index in [`Self::list`] of a unit that the system has.
+    /// Returns the index in [`Self::list`] of a unit. `None` if the system has no such unit.
     pub(crate) fn find(&self, unit: Unit) -> Option<usize> {
         self.index.get(&unit).copied()
     }
 
-    /// The longest run of a shared timer's interrupt.
+    /// Returns the longest run of a shared timer's interrupt.
     pub(crate) fn longest_timer(&self, timer: usize) -> Option<u64> {
         self.timers.get(timer).map(|of| of.longest)
     }
 
-    /// The most packets of a flow that can come in a window of so many cycles.
+    /// Returns the most packets of a flow that can arrive in a window of `window` cycles.
     pub(crate) fn packets(&self, flow: usize, window: u64) -> Option<u64> {
         let curve = self.packets.get(flow)?.as_ref()?;
         Some(curve.events(window))
     }
 
-    /// May more packets come for a flow's receiver from one beginning of its budget to the next, at
-    /// most two ticks later, than it is?
+    /// Returns whether the packets for a flow's receiver may exceed the receiver's budget in one
+    /// budget period, which lasts at most two ticks.
     pub(crate) fn exceeds_budget(&self, flow: &Flow) -> bool {
         let Some(budget) = flow.budget else {
             return false;
@@ -437,12 +442,12 @@ impl<'a> Units<'a> {
         all.is_none_or(|all| all > budget.frames)
     }
 
-    /// Does `latencies`' source have a timer interrupt of its own whose latency matters?
+    /// Returns whether the source has a timer interrupt of its own whose latency matters.
     pub(crate) fn has_expiry(&self, source: usize) -> bool {
         self.find(Unit(Kind::Expiry, source)).is_some()
     }
 
-    /// Is the limiter of `source` counted on never to hold a request back?
+    /// Returns whether the analysis relies on the limiter of `source` never holding a request back.
     pub(crate) fn is_counted_on(&self, source: usize) -> bool {
         let of = self
             .system
@@ -453,8 +458,9 @@ impl<'a> Units<'a> {
     }
 }
 
-/// What the budget of a flow's receiver leaves of its packets. At the begin of a window a whole
-/// budget may be left, a tick that is late may come at once, and the next one on time with it.
+/// Returns the curve of a flow's packets that pass the receiver's budget. At the start of a window
+/// a full budget may be left; a late tick may replenish it at once, and the next tick may be on
+/// time.
 fn budgeted(flow: &Flow, taken: &Curve) -> Result<Curve, TooLarge> {
     let taken = taken.clone();
     let Some(budget) = flow.budget else {
@@ -466,25 +472,25 @@ fn budgeted(flow: &Flow, taken: &Curve) -> Result<Curve, TooLarge> {
     Ok(taken.and(stairs))
 }
 
-/// Does software limit `source`?
+/// Returns whether `source` is limited in software.
 fn is_limited(source: &Source) -> bool {
     source.limit.policy != Policy::Off && source.limit.place == Place::Software
 }
 
-/// The interrupts of `source` until so many packets are taken, of which each takes as many as it
-/// may; none: nobody knows how many wait.
+/// Returns the most interrupts of `source` until `packets` packets have been taken, if each
+/// interrupt takes as many as it may. `None` if the number of waiting packets is unknown.
 pub(crate) fn rounds(source: &Source, packets: Option<u64>) -> Option<u64> {
     packets.map(|packets| packets.div_ceil(taken_by_one(source)))
 }
 
-/// The packets that one interrupt of `source` takes at least, where so many wait: long ones, of
-/// which the last may do more work than is left.
+/// Returns the least number of packets that one interrupt of `source` takes while enough wait.
+/// Packets are assumed long, and the last one may need more work than is left.
 pub(crate) fn taken_by_one(source: &Source) -> u64 {
     let units = source.packet_units.unwrap_or(1);
     source.max_work.unwrap_or(1).div_ceil(units)
 }
 
-/// Can the limit never hold a request of `source` back?
+/// Returns whether the limit can never hold a request of `source` back.
 pub(crate) fn never_held(source: &Source, latency: u64) -> bool {
     interarrival(source).is_some() && within_limit(source, source.limit.costs, latency)
 }

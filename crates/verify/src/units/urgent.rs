@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What keeps a unit waiting: more urgent work, and less urgent work that has begun
+//! Computes what delays a unit: more urgent work, and less urgent work that has already started
 //! (docs/analysis.md, "Units and ranks").
 
 use super::{Expected, Standing, Units, is_limited};
 use crate::curve::Demand;
 use crate::format::{Kind, Timing, Unit};
 
-/// What is more urgent than a unit.
+/// The work that is more urgent than a unit.
 #[derive(Debug, Default)]
 pub(crate) struct Urgent<'a> {
     until_start: Vec<&'a Demand>,
-    /// Between the jobs of an interrupt: an instruction each.
+    /// The demand of the instructions that run between consecutive interrupts.
     gaps: Option<Demand>,
     pub(crate) throughout: Vec<&'a Demand>,
-    /// Of it, what has no bound.
+    /// The more urgent units that have no bound.
     pub(crate) unbounded: Vec<Unit>,
 }
 
 impl<'a> Urgent<'a> {
-    /// What can delay the start only.
+    /// Returns the demands that can delay only the start of a job.
     pub(crate) fn until_start(&self) -> impl Iterator<Item = &Demand> {
         self.until_start.iter().copied().chain(&self.gaps)
     }
@@ -38,8 +38,8 @@ impl<'a> Urgent<'a> {
 }
 
 impl Units<'_> {
-    /// Can a request come while the one before it is being served, wait until it is in time, and be
-    /// served as well?
+    /// Returns whether a request can arrive while the previous one is being served, wait until the
+    /// limit allows it, and be served as well.
     fn queues_behind_itself(&self, unit: Unit) -> bool {
         let Unit(Kind::Request, index) = unit else {
             return false;
@@ -49,7 +49,7 @@ impl Units<'_> {
             && !self.is_counted_on(index)
     }
 
-    /// B: cycles for which less urgent work can keep `of` waiting.
+    /// Returns B, the cycles for which less urgent work can delay the unit.
     pub(crate) fn blocking(&self, of: &Expected) -> u64 {
         let cpu = &self.system.cpu;
         let runs = self
@@ -70,8 +70,9 @@ impl Units<'_> {
             .map(|receiver| receiver.critical_section);
         let run = runs.max().unwrap_or(0).saturating_sub(1);
         let section = sections.fold(cpu.critical_section, u64::max);
-        // What blocks has begun before: a run, or code that runs to the end of its section and of
-        // the instruction behind that. But between two interrupts a section can begin.
+        // The blocking work has already started. It is a run, or code that continues to the end of
+        // its critical section and of the instruction after it. A section can also start between
+        // two interrupts.
         let code = section.saturating_add(cpu.longest_instruction);
         let longest = run.max(code.saturating_sub(1));
         let more = match of.unit {
@@ -85,7 +86,7 @@ impl Units<'_> {
                 receiver.map_or(0, |receiver| receiver.blocking)
             }
             Unit(kind @ (Kind::Delivered | Kind::BottomHalf), index) => {
-                // A worker of FreeRTOS waits for the lock of its stack.
+                // A worker task of FreeRTOS waits for the lock of its stack.
                 let flow = self.system.flows.get(index);
                 let flow = flow.filter(|of| kind == Kind::Delivered || of.buffers.is_some());
                 let receiver = flow.and_then(|flow| self.system.receivers.get(flow.receiver));
@@ -118,8 +119,8 @@ impl Units<'_> {
             }
             let timer = views.expiry.as_ref().zip(source.timer);
             if of.unit == line {
-                // Runs of this same interrupt that refuse a request come before the one that
-                // serves, whatever the threshold is.
+                // Runs of the same interrupt that refuse a request come before the run that serves,
+                // independently of the threshold.
                 found.until_start.extend(views.line.iter().skip(1));
                 if let Some((expiry, timer)) = timer {
                     found.add(me, &timer, [expiry]);
@@ -173,7 +174,8 @@ impl Units<'_> {
     }
 }
 
-/// Do a source's two interrupts both delay a unit, and both preempt it or both not?
+/// Returns whether both interrupts of a source delay a unit, and either both preempt it or neither
+/// does.
 fn alike(me: &Standing, line: &Standing, timer: &Standing) -> bool {
     me.is_delayed_by(line)
         && me.is_delayed_by(timer)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Two implementations of docs/analysis.md agree: what one finds, the other confirms.
+//! Two independent implementations of docs/analysis.md agree: the verifier confirms what the
+//! analysis finds.
 use crate::systems;
 use proptest::prelude::*;
 use weir_model::System;
@@ -35,7 +36,7 @@ proptest! {
     }
 }
 
-/// Were all random systems hopeless, the tests above would show little.
+/// If no random system met its deadlines, the tests above would prove little.
 #[test]
 fn the_random_systems_have_every_verdict_and_every_outcome() {
     use proptest::strategy::ValueTree;

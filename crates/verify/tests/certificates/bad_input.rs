@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is no certificate is told from one that is wrong, and nothing makes the program fail.
+//! A text that is not a certificate is distinguished from a wrong certificate, and no input makes
+//! the program panic.
 use crate::systems;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -7,7 +8,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use weir_verify::verify;
 
-/// A certificate with something of everything.
+/// Returns a valid certificate that uses every feature.
 fn valid() -> Value {
     let mut runner = TestRunner::deterministic();
     loop {
@@ -93,17 +94,17 @@ fn a_certificate_may_be_inside_the_report_of_check() {
     };
     let alone = verify(bare.to_string().as_bytes()).unwrap();
     assert_eq!(inside("verdict", bare["verdict"].clone()).unwrap(), alone);
-    // What does not follow from the certificate is told.
+    // Keys that do not follow from the certificate are reported.
     let more = inside("sentence", "all is well".into()).unwrap();
     assert_eq!(more.unchecked, ["sentence"]);
     assert!(more.is_valid(), "{more:?}");
-    // Rows have to be covered, and each unit has to have its row.
+    // The certificate has to cover each row, and each unit has to have a row.
     let rows = inside("rows", json!([])).unwrap();
     assert!(!rows.is_valid(), "{rows:?}");
     assert!(inside("rows", json!([1, 2])).is_err());
 }
 
-/// Each with what the message has to say.
+/// Each fault with a part of the expected message.
 #[test]
 fn every_key_has_to_be_there_and_no_other() {
     fn objects(of: &Value, path: &str, found: &mut Vec<(String, String)>) {
@@ -128,7 +129,7 @@ fn every_key_has_to_be_there_and_no_other() {
         let mut less = valid.clone();
         let object = less.pointer_mut(&path).unwrap().as_object_mut().unwrap();
         let was = object.remove(&key).unwrap();
-        // What may be null may be absent: both say that there is none.
+        // A key that may be null may also be absent: both mean that there is no value.
         if !was.is_null() {
             let optional = verify(less.to_string().as_bytes()).is_ok();
             let may_be_null = [
@@ -158,7 +159,7 @@ fn every_key_has_to_be_there_and_no_other() {
         let object = more.pointer_mut(&path).unwrap().as_object_mut().unwrap();
         object.insert("intreval".to_owned(), 1.into());
         let found = message(&more.to_string());
-        // Of the keys of a choice there is only one, whatever it is called.
+        // An enum has exactly one key, whatever its name is.
         let is_choice = path.ends_with("/expiry") || path.ends_with("/outcome");
         let part = if is_choice {
             "expected value"

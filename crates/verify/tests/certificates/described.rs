@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! From a certificate's description back to a system, so that the analysis can judge what a changed
-//! certificate claims.
+//! Converts the description in a certificate back to a system, so that the analysis can judge the
+//! claims of a changed certificate.
 
 use serde_json::Value;
 use weir_model::{
@@ -23,7 +23,7 @@ fn index(of: &Value, key: &str) -> usize {
     number(of, key).try_into().unwrap()
 }
 
-/// A rate whose interval is so many cycles after rounding down.
+/// Returns a rate whose interval, rounded down, is this number of cycles.
 fn interarrival(of: &Value) -> Option<Rate> {
     let cycles = of["interarrival"].as_u64()?;
     Some(Rate::from_hertz(CLOCK as f64 / (cycles as f64 + 0.5)).unwrap())
@@ -37,7 +37,7 @@ fn list<T>(of: &Value, key: &str, each: impl Fn(&Value) -> T) -> Vec<T> {
     of[key].as_array().unwrap().iter().map(each).collect()
 }
 
-/// The system that `of`, the `system` of a valid certificate, describes.
+/// Returns the system that `of` describes. `of` is the key `system` of a valid certificate.
 pub fn system(of: &Value) -> System {
     let cpu = &of["cpu"];
     System {
@@ -88,7 +88,7 @@ pub fn system(of: &Value) -> System {
             source: index(flow, "source"),
             receiver: index(flow, "receiver"),
             selector: Selector {
-                // Only packets with a port have a budget, or are in their receiver's buffers.
+                // Only packets with a port have a budget, or use their receiver's buffers.
                 port: (!flow["budget"].is_null() || flow["buffers"] == "of_receiver").then_some(7),
                 ..Selector::default()
             },
@@ -104,8 +104,8 @@ pub fn system(of: &Value) -> System {
     }
 }
 
-/// FreeRTOS, where packets are in its buffers or have a budget. A valid certificate has one budget
-/// for a receiver, all for the same ticks.
+/// Returns the FreeRTOS settings if packets use its buffers or have a budget. In a valid
+/// certificate each receiver has one budget, and all budgets have the same ticks.
 fn freertos(of: &Value) -> Option<Freertos> {
     let (mut tick, mut has_buffers) = (None, false);
     let mut budgets: Vec<FrameBudget> = Vec::new();
@@ -120,7 +120,7 @@ fn freertos(of: &Value) -> Option<Freertos> {
             });
         }
     }
-    // Without a budget the tick does not matter.
+    // Without a budget the value of the tick does not matter.
     let tick = tick.or_else(|| has_buffers.then_some(1));
     Some(with_budgets(tick?, budgets))
 }
@@ -152,8 +152,8 @@ fn source(source: &Value) -> Source {
     }
 }
 
-/// The interval and the lag of a limit. Where a change left no whole number of ticks, the interval
-/// is counted in cycles, and the lag makes up for the ticks.
+/// Returns the interval and the lag of a limit. If a change made the interval a fractional number
+/// of ticks, it is returned in cycles, and the lag is adjusted accordingly.
 fn interval(limit: &Value) -> (Interval, u32) {
     let (cycles, tick, lag) = (
         number(limit, "interval"),
@@ -204,7 +204,7 @@ fn limit(limit: &Value) -> Limit {
                 level: interrupt(&expiry["own"]),
             })
         },
-        // Of an ideal one nothing else is in a certificate.
+        // A certificate contains nothing else about an ideal limiter.
         silicon: Some(SiliconLimit {
             asked: 1,
             rate: 1,

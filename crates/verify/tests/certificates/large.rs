@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A thousand sources and a thousand tasks.
+//! A system with a thousand sources and a thousand tasks.
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
@@ -77,7 +77,7 @@ fn receiver(index: u32) -> Receiver {
     }
 }
 
-/// What this thread has had of its processor: other programs do not make it longer.
+/// Returns the processor time of this thread, which does not depend on other programs.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
         .unwrap()
@@ -123,6 +123,6 @@ fn a_thousand_sources_and_a_thousand_tasks_take_seconds_at_most() {
     );
     assert!(report.is_valid(), "{:?}", report.rejections.first());
     assert_eq!(report.units, 3 * 1000);
-    // Far more than it takes, for slow machines.
+    // The limit is far above the usual time, for slow machines.
     assert!(time < Duration::from_secs(20), "{time:?}");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Certificates of the analysis: right ones, wrong ones and none at all.
+//! Tests with right certificates, wrong certificates, and texts that are not certificates.
 mod agreement;
 mod bad_input;
 mod described;

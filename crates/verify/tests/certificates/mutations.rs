@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A certificate that claims more than is so is rejected, whatever was changed to make it claim
-//! that.
+//! A certificate is rejected if a change makes it claim too much, whatever was changed.
 //!
-//! The judge is the analysis: its bounds are the least, so what is accepted may not lie below them.
+//! The analysis is the judge. Its bounds are the least ones, so no accepted claim may be below
+//! them.
 use crate::{described, systems};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -23,7 +23,7 @@ fn is_accepted(certificate: &Value) -> bool {
     verified(certificate).is_ok_and(|report| report.is_valid())
 }
 
-/// Paths to all places below `of` for which `wanted` holds.
+/// Returns the paths to all values below `of` for which `wanted` holds.
 fn places(of: &Value, wanted: &dyn Fn(&Value) -> bool) -> Vec<String> {
     fn walk(of: &Value, path: &str, wanted: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
         if wanted(of) {
@@ -44,8 +44,8 @@ fn places(of: &Value, wanted: &dyn Fn(&Value) -> bool) -> Vec<String> {
     found
 }
 
-/// Panics if the certificate is accepted and claims less than the analysis finds of the system that
-/// it describes.
+/// Returns whether the certificate is accepted and claims no less than the analysis finds. Panics
+/// if it is accepted and claims less.
 fn is_no_fraud(changed: &Value) -> bool {
     if !is_accepted(changed) {
         return false;
@@ -76,7 +76,7 @@ fn is_no_fraud(changed: &Value) -> bool {
     true
 }
 
-/// No bound is more than any bound.
+/// Asserts that the claimed bound is not below the least one. A missing bound counts as infinite.
 fn not_less(claimed: &Value, least: &Value, place: &Value) {
     if let Some(claimed) = claimed.as_u64() {
         assert!(
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(crate::cases(30, 150))]
 
     /// Each number of a valid certificate (a window, a start, an end, a response, a delay, a
-    /// latency, a queue) is the least that can be claimed, so a smaller one is rejected.
+    /// latency, a queue) is the least that can be claimed. A smaller number is rejected.
     #[test]
     fn no_claimed_number_can_be_smaller(system in systems::system(3), by: u8) {
         let valid = certificate(&system);
@@ -107,8 +107,7 @@ proptest! {
                 let mut changed = valid.clone();
                 let number = changed[part].pointer_mut(&place).unwrap();
                 *number = smaller(number.as_u64().unwrap(), by).into();
-                // The index of a starving unit is a number, too, and another unit may starve as
-                // well.
+                // The index of a starving unit is a number, too, and another unit may also starve.
                 let excused = place.contains("/starved/") && is_no_fraud(&changed);
                 prop_assert!(excused || !is_accepted(&changed), "{part}{place} of {valid}");
             }
@@ -119,8 +118,8 @@ proptest! {
     fn nothing_can_be_left_out_or_said_twice(system in systems::system(3)) {
         let valid = certificate(&system);
         for place in places(&valid, &|value| value.as_array().is_some_and(|list| !list.is_empty())) {
-            // Without a source or a task it is a certificate of another system, which the next test
-            // judges.
+            // Without one of its sources or tasks the certificate describes another system. The
+            // next test covers that.
             if place.starts_with("/system") {
                 continue;
             }
@@ -180,7 +179,8 @@ proptest! {
     }
 }
 
-/// A change anywhere, of the description as well: a number, a word, an item less or more.
+/// A change anywhere in a certificate, including the description of the system: a number, a word,
+/// or an item more or less.
 #[derive(Debug, Clone)]
 struct Change {
     place: Index,
@@ -261,7 +261,7 @@ proptest! {
         is_no_fraud(&changed);
     }
 
-    /// Everything is claimed as it would be if the system were easier than it is.
+    /// A certificate is rejected if its claims are those of an easier system.
     #[test]
     fn the_claims_of_an_easier_system_do_not_pass(system in systems::system(3), way in 0..20_u8, at: Index, amount in 1..30_u64) {
         let mut easier = system.clone();
@@ -272,7 +272,7 @@ proptest! {
     }
 }
 
-/// Makes `system` easier in one place, one of several ways.
+/// Makes `system` easier in one place, in the way that `way` selects.
 fn ease(system: &mut System, way: u8, at: Index, amount: u64) {
     let less = |number: &mut u64| *number = number.saturating_sub(amount);
     match way {

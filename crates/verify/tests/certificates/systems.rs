@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random systems of every kind that the model lets through: small numbers, so that what coincides
-//! rarely in practice does so often here.
+//! Random systems of every kind that the model permits. Their numbers are small, so that
+//! coincidences which are rare in practice are frequent here.
 
 use proptest::prelude::*;
 use weir_model::{
@@ -9,7 +9,7 @@ use weir_model::{
     SiliconLimit, Source, System, TaskModel, Timer, Timing,
 };
 
-/// Cycles per second of every system here.
+/// The clock of all systems in these tests, in cycles per second.
 pub const CLOCK: u64 = 1_000_000;
 
 pub fn cost(cycles: u64) -> Cost {
@@ -27,7 +27,7 @@ pub fn level(group: u32, order: u32) -> Level {
     }
 }
 
-/// A rate of one per `cycles`, give or take what f64 does.
+/// Returns a rate of one per `cycles`, up to the rounding of f64.
 pub fn rate(cycles: u64) -> Rate {
     Rate::from_hertz(CLOCK as f64 / cycles as f64).expect("a rate of one per some cycles")
 }
@@ -74,7 +74,7 @@ fn limit() -> impl Strategy<Value = Limit> {
                 lag,
                 expiry: has_expiry.then(|| Expiry::Own {
                     channel: String::new(),
-                    // The order follows when all interrupts are known.
+                    // The order is set when all interrupts are known.
                     level: level(group, 0),
                 }),
                 silicon: (place == Place::Hardware).then_some(SiliconLimit {
@@ -193,7 +193,7 @@ fn flow() -> impl Strategy<Value = Flow> {
             |((source, receiver), interarrival, (top, demux, bottom), queue, deadline, port)| {
                 Flow {
                     name: String::new(),
-                    // Brought into range when the lists are known.
+                    // The index is reduced to the valid range when the lists are known.
                     source: source.index(1 << 16),
                     receiver: receiver.index(1 << 16),
                     rate: interarrival.map(rate),
@@ -211,7 +211,7 @@ fn flow() -> impl Strategy<Value = Flow> {
         )
 }
 
-/// FreeRTOS with these budgets, and nothing else that the analysis looks at.
+/// Returns FreeRTOS settings with these budgets. The analysis ignores all other settings.
 pub fn with_budgets(tick_cycles: u64, budgets: Vec<FrameBudget>) -> Freertos {
     Freertos {
         priorities: 5,
@@ -229,7 +229,8 @@ pub fn with_budgets(tick_cycles: u64, budgets: Vec<FrameBudget>) -> Freertos {
     }
 }
 
-/// Budgets of receivers, whose indices are brought into range when the lists are known.
+/// Generates budgets of receivers. The receivers' indices are reduced to the valid range when the
+/// lists are known.
 fn freertos() -> impl Strategy<Value = Freertos> {
     let budget = (0..1_usize << 16, 1..5_u32)
         .prop_map(|(receiver, per_tick)| FrameBudget { receiver, per_tick });
@@ -274,7 +275,7 @@ fn cpu() -> impl Strategy<Value = Cpu> {
     )
 }
 
-/// A system of up to `most` of each kind.
+/// Generates a system with up to `most` items of each kind.
 pub fn system(most: usize) -> impl Strategy<Value = System> {
     use prop::collection::vec;
     (
@@ -294,7 +295,7 @@ pub fn system(most: usize) -> impl Strategy<Value = System> {
         )
 }
 
-/// At most one budget for each of so many receivers.
+/// Keeps at most one budget for each of `receivers` receivers.
 fn in_range(mut freertos: Freertos, receivers: usize) -> Freertos {
     for budget in &mut freertos.budgets {
         budget.receiver %= receivers.max(1);
@@ -357,7 +358,7 @@ fn assemble(
     }
 }
 
-/// Different orders for all interrupts, in any sequence.
+/// Generates a different order for each interrupt, in a random sequence.
 struct Orders {
     left: Vec<u32>,
     state: u64,
@@ -373,7 +374,7 @@ impl Orders {
     }
 
     fn give(&mut self, level: &mut Level) {
-        // Knuth's MMIX generator: any will do, and the test's seed decides.
+        // Knuth's MMIX generator. Its quality does not matter, and the test's seed determines it.
         self.state = self
             .state
             .wrapping_mul(6_364_136_223_846_793_005)
