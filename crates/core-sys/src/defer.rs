@@ -134,7 +134,7 @@ impl Defer {
     }
 
     /// Calls `weir_defer_done()` when the bottom half of a class has handled its packet. Returns
-    /// false if another bottom half started later and has not ended.
+    /// false unless that bottom half started last.
     pub fn done(&mut self, class: u8) -> bool {
         // SAFETY: as in `set_class`.
         unsafe { ffi::weir_ffi_defer_done(self.pointer(), class) }
