@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The emulated ATmega128: simavr executes the instructions, this module implements the rest
-//! according to the data sheet.
+//! The emulated ATmega128: simavr executes the instructions. This module implements the rest of the
+//! chip according to the data sheet.
 //!
 //! The data sheet's rules for interrupts ("Reset and Interrupt Handling"), which simavr does not
 //! follow:
@@ -34,7 +34,7 @@ use crate::error::RunError;
 use crate::line::{Line, Pin};
 use crate::result::{BoardEvent, EventKind};
 
-/// A code address to watch.
+/// A code address whose execution is recorded.
 struct Mark {
     address: u32,
     symbol: String,
@@ -46,17 +46,17 @@ pub struct Atmega128Board<'a> {
     chip: &'a Chip,
     image: &'a Image,
     core: Core,
-    /// Made by [`Peripherals::install`], freed with the board. Instructions access the peripherals
-    /// too: no reference to them may live while an instruction is executed.
+    /// Created by [`Peripherals::install`], freed with the board. Instructions access the
+    /// peripherals, too, so no reference to them may exist while an instruction is executed.
     peripherals: *mut Peripherals,
     account: Account,
     drivers: Vec<(Line, Driver)>,
     next_move: Option<u64>,
-    /// The requests that are enabled: one bit per vector number.
+    /// The enabled requests: one bit per vector number.
     requested: u64,
-    /// The processor has to execute one instruction before the next interrupt.
+    /// Whether the processor has to execute one instruction before it takes the next interrupt.
     hold: bool,
-    /// Vectors without a handler: one bit per number.
+    /// The vectors without a handler: one bit per number.
     without_handler: u64,
     marks: Vec<Mark>,
     trace: bool,
@@ -66,10 +66,10 @@ pub struct Atmega128Board<'a> {
 unsafe impl Send for Atmega128Board<'_> {}
 
 impl<'a> Atmega128Board<'a> {
-    /// A board after reset.
+    /// Makes a board in its state after a reset.
     ///
     /// # Errors
-    /// If simavr cannot emulate the chip.
+    /// Fails if simavr cannot emulate the chip.
     pub fn new(
         chip: &'a Chip,
         image: &'a Image,
@@ -102,13 +102,13 @@ impl<'a> Atmega128Board<'a> {
         })
     }
 
-    /// Lets this driver move a line's pin from now on.
+    /// Sets the driver that moves a line's pin from now on.
     pub fn drive(&mut self, line: Line, driver: Driver) {
         self.drivers.push((line, driver));
         self.plan_move();
     }
 
-    /// Appends to the moves of a [`Driver::Wire`] on `line`.
+    /// Appends moves to the [`Driver::Wire`] on `line`.
     pub fn extend_wire(&mut self, line: Line, moves: impl Iterator<Item = (u64, bool)>) {
         let wire = self
             .drivers
@@ -128,15 +128,15 @@ impl<'a> Atmega128Board<'a> {
         self.peripherals().watch(pin);
     }
 
-    /// The moves of the watched pin since the last call.
+    /// Returns the moves of the watched pin since the last call.
     pub fn take_watched_moves(&mut self) -> Vec<(u64, bool)> {
         self.peripherals().take_watched_moves().collect()
     }
 
-    /// Starts recording when the processor reaches a symbol of the code.
+    /// Starts recording when the processor reaches this symbol of the code.
     ///
     /// # Errors
-    /// The firmware has no such symbol.
+    /// Fails if the firmware has no such symbol.
     pub fn mark(&mut self, symbol: &str) -> Result<(), RunError> {
         let address = self.image.code_address(symbol)?;
         self.marks.push(Mark {
@@ -147,20 +147,20 @@ impl<'a> Atmega128Board<'a> {
         Ok(())
     }
 
-    /// The cycles at which the processor was about to execute at each mark since the last
-    /// [`Self::clear`].
+    /// Returns, for each mark, the cycles at which the processor was about to execute there, since
+    /// the last call or [`Self::clear`].
     pub fn take_marks(&mut self) -> impl Iterator<Item = (String, Vec<u64>)> {
         std::mem::take(&mut self.marks)
             .into_iter()
             .map(|mark| (mark.symbol, mark.reached))
     }
 
-    /// Cycles since the reset.
+    /// Returns the cycles since the reset.
     pub fn cycle(&self) -> u64 {
         self.core.cycle()
     }
 
-    /// A variable's value now, in the chip's byte order.
+    /// Returns the current value of a variable, converted from the chip's byte order.
     pub fn read(&self, symbol: DataSymbol) -> u64 {
         let bytes = (symbol.address..).take(usize::from(symbol.size));
         let bytes = bytes.map(|address| u16::try_from(address).map_or(0, |at| self.core.byte(at)));
@@ -169,14 +169,14 @@ impl<'a> Atmega128Board<'a> {
         })
     }
 
-    /// The use of a vector since the last [`Self::clear`].
+    /// Returns the use of a vector since the last [`Self::clear`].
     pub fn vector(&mut self, number: u8) -> VectorAccount {
         self.account.charge(self.core.cycle());
         self.account.vector(number)
     }
 
-    /// Cycles neither in an interrupt nor asleep, cycles asleep, wake-ups; since the last
-    /// [`Self::clear`].
+    /// Returns three counts since the last [`Self::clear`]: the cycles neither in an interrupt nor
+    /// asleep, the cycles asleep, and the wake-ups.
     pub fn idle_time(&mut self) -> (u64, u64, u64) {
         self.account.charge(self.core.cycle());
         (
@@ -186,17 +186,17 @@ impl<'a> Atmega128Board<'a> {
         )
     }
 
-    /// Edges on a line since the last [`Self::clear`].
+    /// Returns the number of edges on a line since the last [`Self::clear`].
     pub fn line(&mut self, line: Line) -> LineCount {
         self.peripherals().count(line)
     }
 
-    /// The trace since the last call, if there is one.
+    /// Returns the events since the last call. Empty without a trace.
     pub fn take_events(&mut self) -> Vec<BoardEvent> {
         self.peripherals().take_events()
     }
 
-    /// Forgets all statistics, marks and events until now.
+    /// Discards all statistics, marks and events so far.
     pub fn clear(&mut self) {
         self.account.clear(self.core.cycle());
         self.peripherals().clear_counts();
@@ -206,10 +206,10 @@ impl<'a> Atmega128Board<'a> {
         }
     }
 
-    /// Runs to the first boundary between two instructions at or after `cycle`.
+    /// Runs until the first instruction boundary at or after `cycle`.
     ///
     /// # Errors
-    /// The firmware crashes or uses what the board does not model.
+    /// Fails if the firmware crashes or uses a feature that the board does not model.
     pub fn run_until(&mut self, cycle: u64) -> Result<(), RunError> {
         while self.core.cycle() < cycle {
             self.process_events()?;
@@ -234,14 +234,15 @@ impl<'a> Atmega128Board<'a> {
             }
         }
         self.process_events()?;
-        // simavr only reports some errors; the next board on this thread must not inherit them.
+        // simavr reports some errors to its logger only. The next board on this thread must not see
+        // them.
         match self.core.take_mishap() {
             Some(core_fault) => Err(self.core_fault(Some(core_fault))),
             None => Ok(()),
         }
     }
 
-    /// Executes until the next possible event, at most until `limit`.
+    /// Executes instructions until the next possible event, or until `limit`.
     #[inline]
     fn execute(&mut self, limit: u64) -> Result<(), RunError> {
         let now = self.core.cycle();
@@ -260,8 +261,8 @@ impl<'a> Atmega128Board<'a> {
         if self.peripherals().take_touched() {
             self.after_touch()?;
         } else if self.core.has_broken_off() {
-            // If no register was touched, the only reason to break off is a set I flag: SEI, or a
-            // write to SREG.
+            // If no register was accessed, the batch ended because the I flag was set, by SEI or by
+            // a write to SREG.
             self.hold = true;
         }
         if self.core.is_sleeping() {
@@ -300,7 +301,7 @@ impl<'a> Atmega128Board<'a> {
         }
     }
 
-    /// Handles everything that is due at this instruction boundary.
+    /// Handles all events that are due at this instruction boundary.
     #[inline]
     fn process_events(&mut self) -> Result<(), RunError> {
         let now = self.core.cycle();
@@ -403,7 +404,7 @@ impl<'a> Atmega128Board<'a> {
         Ok(())
     }
 
-    /// The processor executed a SLEEP.
+    /// Handles a SLEEP instruction.
     fn fall_asleep(&mut self) -> Result<(), RunError> {
         let control = self.core.byte(registers::MCUCR);
         if control & registers::SLEEP_ENABLE == 0 {

@@ -6,21 +6,21 @@ use crate::session::Atmega128;
 use crate::soc::Soc;
 
 impl EmulatedBoard {
-    /// A microcontroller, emulated in this process.
+    /// The ATmega128, emulated in this process.
     pub const ATMEGA128: Self = Self::of(&Atmega128);
-    /// A RISC-V with `weir_limit` between its lines and its interrupt controller, simulated by a
-    /// program of its own.
+    /// A RISC-V processor with `weir_limit` between its lines and its interrupt controller,
+    /// simulated by a separate program.
     pub const SOC: Self = Self::of(&Soc);
     /// A Cortex-M3 with an Ethernet controller, emulated by QEMU.
     pub const MPS2_AN385: Self = Self::of(&Mps2An385);
 
-    /// Every board.
+    /// All boards.
     pub const ALL: [Self; 3] = [Self::ATMEGA128, Self::SOC, Self::MPS2_AN385];
 
-    /// The board of this name.
+    /// Finds the board of this name.
     ///
     /// # Errors
-    /// A message that lists the existing boards.
+    /// The error is a message that lists all boards.
     pub fn named(name: &str) -> Result<Self, String> {
         Self::ALL
             .into_iter()

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Builds a part of a board by a script of Weir's repository.
+//! Builds a part of a board with a script of Weir's repository.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Why a part is not there.
+/// Why a part is missing.
 pub(crate) enum NotBuilt {
-    /// Neither the folder nor one above it has the script.
+    /// Neither the folder nor any folder above it contains the script.
     NoScript,
-    /// The script fails.
+    /// The script failed.
     Failed { script: PathBuf, what: String },
 }
 
-/// Runs the script (its path is relative to the repository's root) of the folder `from`, or of the
-/// nearest folder above it that has the script, and returns the path that it prints. What it
-/// reports meanwhile goes to stderr.
+/// Runs a build script and returns the path that it prints. The script's path is relative to the
+/// root of the repository. It is searched for in the folder `from` and in the folders above. The
+/// script's messages go to stderr.
 pub(crate) fn build(from: &Path, script: &str) -> Result<PathBuf, NotBuilt> {
     let script = from
         .ancestors()

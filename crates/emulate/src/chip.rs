@@ -7,9 +7,9 @@ use weir_boards::{Avr, Board};
 /// An AVR microcontroller with its board.
 #[derive(Debug, Clone, Copy)]
 pub struct Chip {
-    /// The chip's board.
+    /// The board that has the chip.
     pub board: &'static Board,
-    /// The facts for its emulator.
+    /// The facts about the chip that the emulator needs.
     pub avr: &'static Avr,
 }
 
@@ -22,13 +22,13 @@ impl Chip {
         })
     }
 
-    /// The chip's name, as avr-gcc's `-mmcu` takes it.
+    /// Returns the chip's name for avr-gcc's `-mmcu`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.board.chip()
     }
 
-    /// The data sheet's name of a vector.
+    /// Returns the data sheet's name of a vector.
     #[must_use]
     pub fn vector_name(&self, number: u8) -> &'static str {
         let index = usize::from(number).checked_sub(1);

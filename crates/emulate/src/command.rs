@@ -130,17 +130,17 @@ Examples:
   weir run app.elf --board mps2-an385 --flood IRQ20=poisson:20kHz:seed=1
   weir run app.elf --board mps2-an385 --flood ETH=bursts:100:gap=10us:period=10ms";
 
-/// Runs longer than this get a progress bar.
+/// A run that takes longer than this shows a progress bar.
 const SILENT: WallTime = WallTime::from_secs(2);
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Bad arguments, a firmware that cannot be loaded or crashes.
+/// Fails for invalid arguments, and for a firmware that cannot be loaded or crashes.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let board = EmulatedBoard::named(&arguments.board).map_err(|message| miette!("{message}"))?;
     let mut spec = specification(arguments, board)?;
-    // The first build of a simulator takes minutes.
+    // The run is checked first, because the first build of a simulator takes minutes.
     check(&spec)?;
     spec.target = Target::find(&std::env::current_dir().unwrap_or_default(), board)?;
     let result = run_showing_progress(&spec)?;
@@ -196,8 +196,8 @@ fn specification(arguments: &Args, board: EmulatedBoard) -> miette::Result<RunSp
     })
 }
 
-/// The board's clock in Hz. Nobody guesses that of a microcontroller: at a wrong one every rate
-/// would be wrong by as much.
+/// Returns the board's clock in Hz. The clock of a microcontroller is never guessed: with a wrong
+/// clock all rates would be wrong.
 fn clock(arguments: &Args, board: EmulatedBoard) -> miette::Result<u64> {
     let stated = arguments.clock.map(Rate::whole_hertz);
     if !board.abilities().clock_by_firmware {
@@ -216,7 +216,7 @@ fn clock(arguments: &Args, board: EmulatedBoard) -> miette::Result<u64> {
         }
         (Some(clock), _) | (None, Some(clock)) => Ok(clock),
         (None, None) => {
-            // What is no firmware at all has a better message.
+            // For a file that is not firmware, the loader has a better message.
             Image::load(firmware, &ATMEGA128)?;
             Err(miette!(
                 help = "state it, for example --clock 16MHz; a firmware that includes <weir/avr.h> and is compiled with -DF_CPU=16000000UL says it itself",
@@ -237,8 +237,7 @@ fn hardware_limit(
         .ok_or_else(|| format!("`{text}`: write LINE=RATE, for example INT0=4kHz"))?;
     let line = board.line(line).map_err(|error| format!("{error}"))?;
     let rate: Rate = rate.parse().map_err(|error| format!("{error}"))?;
-    // A limiter lets through at most the rate: an interval that is no whole number of cycles is
-    // rounded up.
+    // The limiter must not admit more than the rate, so the interval is rounded up to whole cycles.
     let interval = rate.period_cycles(clock_hz).ceil();
     if interval > 9e15 {
         return Err(format!(
@@ -265,7 +264,7 @@ fn front_controller(text: &str) -> Result<FrontController, String> {
         output: "PB0".parse().map_err(|error| format!("{error}"))?,
         to: Line::INT0,
     };
-    // The options are at the end, because a file's name may contain colons.
+    // The options are taken from the end, because a file name may contain colons.
     while let Some((name, value)) = pieces.last().and_then(|piece| piece.split_once('=')) {
         match name {
             "in" => front.input = value.parse().map_err(|error| format!("{error}"))?,
@@ -325,7 +324,8 @@ mod tests {
         }
     }
 
-    /// A command that writes files has a rule for them (docs/outputs.md); this one writes none.
+    /// Commands that write files follow a rule for their names (docs/outputs.md). This command
+    /// writes no files.
     #[test]
     fn the_only_path_is_the_firmware_that_it_reads() {
         let command = <Args as clap::Args>::augment_args(clap::Command::new("run"));

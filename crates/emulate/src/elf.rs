@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Loads a firmware: the memory's content, and the addresses of its symbols. This module has what
-//! is common to the files of all boards.
+//! Loads firmware: the content of the memory and the addresses of the symbols. This module contains
+//! the code that all boards share.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub enum ElfError {
         /// The operating system's error.
         cause: std::io::Error,
     },
-    /// The file is no ELF file, or one that cannot be loaded.
+    /// The file is not an ELF file, or it is damaged.
     #[error("{} is not an ELF file that can be loaded: {cause}", path.display())]
     #[diagnostic(help("give the ELF file that the compiler links, not a .hex, .bin or .o file"))]
     NotElf {
@@ -81,9 +81,9 @@ pub enum ElfError {
     #[error("{} was compiled for {} Hz in one part and for {} Hz in another", path.display(), clocks[0], clocks[1])]
     #[diagnostic(help("compile all of it with the same -DF_CPU=...UL"))]
     Clocks {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Two of the clocks, in Hz.
+        /// Two of the different clocks, in Hz.
         clocks: [u64; 2],
     },
     /// The firmware has no such symbol.
@@ -101,11 +101,11 @@ pub enum ElfError {
     },
 }
 
-/// The addresses of all symbols of an ELF file of 32 bits, those of functions without the bit by
-/// which ARM tells Thumb.
+/// Returns the addresses of all symbols of a 32-bit ELF file. For functions of ARM firmware the bit
+/// that marks Thumb code is cleared.
 ///
 /// # Errors
-/// A file that cannot be read or is none.
+/// Fails if the file cannot be read or is not an ELF file.
 pub fn addresses(path: &Path) -> Result<BTreeMap<String, u32>, ElfError> {
     let bytes = std::fs::read(path).map_err(|cause| ElfError::Read {
         path: path.to_owned(),
@@ -123,21 +123,22 @@ pub fn addresses(path: &Path) -> Result<BTreeMap<String, u32>, ElfError> {
     Ok(addresses.collect())
 }
 
-/// The section in which ports/avr keeps the clock that a firmware is compiled for
+/// The section in which ports/avr stores the clock that a firmware was compiled for
 /// (ports/avr/include/weir/avr/timers.h).
 const CLOCK_SECTION: &str = ".weir.clock";
 
-/// The clock in Hz that a firmware says it is compiled for; none if it does not say so, or if it is
-/// no ELF file of 32 bits.
+/// Returns the clock in Hz that a firmware was compiled for. `None` if the firmware does not state
+/// it, or if the file is not a 32-bit ELF file.
 ///
 /// # Errors
-/// A file that cannot be read, and a firmware whose parts are compiled for different clocks.
+/// Fails if the file cannot be read, or if parts of the firmware were compiled for different
+/// clocks.
 pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
     let bytes = std::fs::read(path).map_err(|cause| ElfError::Read {
         path: path.to_owned(),
         cause,
     })?;
-    // If the file is no ELF file of 32 bits, the loader will say later what it is.
+    // If the file is not a 32-bit ELF file, the loader reports that later.
     let Ok(file) = ElfFile32::<Endianness>::parse(&*bytes) else {
         return Ok(None);
     };
@@ -161,7 +162,7 @@ pub fn clock_hz(path: &Path) -> Result<Option<u64>, ElfError> {
     }
 }
 
-/// The requirements of the board for a file that is to be loaded.
+/// The board's requirements for a firmware file.
 struct LoadTarget<'a> {
     path: &'a Path,
     /// The architecture's number in ELF.
@@ -210,7 +211,7 @@ impl LoadTarget<'_> {
 
     /// Parses a linked file for the board's architecture.
     fn parse<'data>(&self, bytes: &'data [u8]) -> Result<ElfFile32<'data, Endianness>, ElfError> {
-        // Another word size or byte order means another architecture, too, and deserves the same
+        // Another word size or byte order also means another architecture, so it gets the same
         // message.
         match object::FileKind::parse(bytes)
             .map_err(|_| self.not_elf("it does not begin with an ELF header"))?
@@ -232,8 +233,8 @@ impl LoadTarget<'_> {
         Ok(file)
     }
 
-    /// The memory's content from address 0 to the last byte of a loaded segment below `end`; gaps
-    /// are filled with `fill`.
+    /// Returns the content of memory from address 0 to the last loaded byte below `end`. Gaps are
+    /// filled with `fill`.
     fn memory(
         &self,
         file: &ElfFile32<'_, Endianness>,
@@ -284,7 +285,7 @@ impl Symbols {
         }
     }
 
-    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
+    /// Returns the variable of this name. Its size must be 1, 2, 4 or 8 bytes.
     fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.data
             .get(name)
@@ -302,7 +303,7 @@ impl Symbols {
             })
     }
 
-    /// The code address of this symbol, in bytes.
+    /// Returns the code address of this symbol, in bytes.
     fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.code
             .get(name)
@@ -324,7 +325,7 @@ fn to_index(address: u64) -> usize {
     usize::try_from(address).unwrap_or(usize::MAX)
 }
 
-/// The architecture of an ELF file, in words.
+/// Returns the name of an ELF file's architecture.
 fn architecture(bytes: &[u8]) -> String {
     match object::File::parse(bytes) {
         Ok(file) => format!("the architecture {:?}", file.architecture()),
@@ -346,7 +347,7 @@ fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a String>) -> String {
     }
 }
 
-/// Levenshtein's distance, in bytes; small if one name contains the other.
+/// Returns the Levenshtein distance in bytes. The result is small if one name contains the other.
 fn distance(a: &str, b: &str) -> usize {
     if b.contains(a) || a.contains(b) {
         return a.len().abs_diff(b.len()).min(2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! How firmware runs on a board: what a run is made of, and what every board has to do for it.
+//! The interface of an emulated board: the specification of a run, and the trait that every board
+//! implements.
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -11,52 +12,52 @@ use crate::line::{Line, NameError, Pin};
 use crate::result::RunResult;
 use crate::stimulus::{Frames, LineStimulus, StimulusError};
 
-/// How firmware runs on a board. A new board implements this, and has an entry in
+/// Emulates a board. A new board implements this trait and gets an entry in
 /// [`EmulatedBoard::ALL`](crate::board).
 pub(crate) trait Emulation: Sync {
-    /// The board's facts.
+    /// Returns the facts about the board.
     fn board(&self) -> &'static Board;
 
-    /// The compiler for the board's firmware.
+    /// Returns the compiler for the board's firmware.
     fn toolchain(&self) -> &'static Toolchain;
 
-    /// What it can do that others cannot.
+    /// Returns the features that only some boards have.
     fn abilities(&self) -> Abilities;
 
-    /// The lines that a flood can reach, in ascending order.
+    /// Returns the lines that a flood can drive, in ascending order.
     fn lines(&self) -> Vec<Line> {
         Line::first(self.board().lines.len()).collect()
     }
 
-    /// The program that emulates the board, or a part of it, by the name that it usually has; it
-    /// may not be there. Empty if the board is emulated in this process.
+    /// Returns the usual path of the program that emulates the board, or a part of it. The program
+    /// may not exist. The path is empty if the board is emulated in this process.
     fn usual_program(&self) -> PathBuf {
         PathBuf::new()
     }
 
-    /// The same program where it is. It is searched for in the clone of Weir around `here`, too,
-    /// and is built if necessary.
+    /// Finds the program that emulates the board. It is also searched for in the clone of Weir
+    /// around `here`, and is built if necessary.
     ///
     /// # Errors
-    /// It is missing, too old, or cannot be built.
+    /// Fails if the program is missing, too old, or cannot be built.
     fn find_program(&self, _here: &Path) -> Result<PathBuf, RunError> {
         Ok(self.usual_program())
     }
 
-    /// Checks what can be checked before the program is there: what this board does not support,
-    /// and the firmware if another program loads it.
+    /// Checks everything that can be checked without the program: features that this board does not
+    /// support, and the firmware if another program loads it.
     ///
     /// # Errors
-    /// The same as those of [`Emulation::run`], apart from what the firmware does.
+    /// Fails as [`Emulation::run`] does, except for faults that occur during the run.
     fn check(&self, _spec: &RunSpec) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// Runs a checked specification by this program, and tells `progress` how many cycles are done,
-    /// if the board reports progress.
+    /// Runs a checked specification with this program. If the board reports progress, calls
+    /// `progress` with the number of simulated cycles.
     ///
     /// # Errors
-    /// A firmware that cannot be loaded or that crashes, a missing symbol.
+    /// Fails if the firmware cannot be loaded, crashes, or lacks a symbol.
     fn run(
         &self,
         spec: &RunSpec,
@@ -65,24 +66,24 @@ pub(crate) trait Emulation: Sync {
     ) -> Result<RunResult, RunError>;
 }
 
-/// What a board can do that others cannot.
+/// Features that only some boards have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an ability of its own"
 )]
 pub struct Abilities {
-    /// A second chip can stand in front of a line.
+    /// Whether a second chip can stand in front of a line.
     pub chip_in_front: bool,
-    /// Its firmware says for which clock it was compiled; there is no usual clock.
+    /// Whether the firmware states the clock it was compiled for. Such a board has no usual clock.
     pub clock_by_firmware: bool,
-    /// A run reports its progress.
+    /// Whether a run reports its progress.
     pub progress: bool,
-    /// It has a serial port, and its firmware can end a run.
+    /// Whether the board has a serial port, and its firmware can end a run.
     pub serial: bool,
-    /// It counts accesses that its bus refuses.
+    /// Whether the board counts accesses that its bus refuses.
     pub bus_errors: bool,
-    /// Its lines pass the limiter in silicon (rtl/limit).
+    /// Whether the board's lines pass through the limiter in silicon (rtl/limit).
     pub silicon: bool,
 }
 
@@ -95,65 +96,65 @@ impl EmulatedBoard {
         Self(emulation)
     }
 
-    /// How firmware runs on it.
+    /// Returns the emulation of the board.
     pub(crate) fn emulation(self) -> &'static dyn Emulation {
         self.0
     }
 
-    /// The board's facts.
+    /// Returns the facts about the board.
     #[must_use]
     pub fn board(self) -> &'static Board {
         self.0.board()
     }
 
-    /// The board's name on the command line and in experiments.
+    /// Returns the board's name on the command line and in experiments.
     #[must_use]
     pub fn name(self) -> &'static str {
         &self.board().name
     }
 
-    /// The board's usual clock in Hz.
+    /// Returns the board's usual clock in Hz. `None` if there is none.
     #[must_use]
     pub fn clock_hz(self) -> u64 {
         self.board().clock_hz
     }
 
-    /// What it can do that others cannot.
+    /// Returns the features that only some boards have.
     #[must_use]
     pub fn abilities(self) -> Abilities {
         self.0.abilities()
     }
 
-    /// The lines that a flood can reach, in ascending order.
+    /// Returns the lines that a flood can drive, in ascending order.
     #[must_use]
     pub fn lines(self) -> Vec<Line> {
         self.0.lines()
     }
 
-    /// The line of this name.
+    /// Finds the line of this name.
     ///
     /// # Errors
-    /// A message that lists the board's lines.
+    /// The error is a message that lists the board's lines.
     pub fn line(self, name: &str) -> Result<Line, NameError> {
         Line::among(&self.lines(), name)
     }
 
-    /// The compiler for the board's firmware.
+    /// Returns the compiler for the board's firmware.
     #[must_use]
     pub fn toolchain(self) -> &'static Toolchain {
         self.0.toolchain()
     }
 
-    /// Reads a flood of this board, as [`LineStimulus::on`] does.
+    /// Parses a flood of this board, as [`LineStimulus::on`] does.
     ///
     /// # Errors
-    /// The same as those of [`LineStimulus::on`].
+    /// Fails as [`LineStimulus::on`] does.
     pub fn stimulus(self, text: &str, clock_hz: u64) -> Result<LineStimulus, StimulusError> {
         LineStimulus::on(&self.lines(), text, clock_hz)
     }
 
-    /// A run of `cycles` at `clock_hz` without a warm-up, stimuli or observations, of a target that
-    /// is not [found](Target::find) yet.
+    /// Makes a specification of `cycles` cycles at `clock_hz`, without a warm-up, stimuli or
+    /// observations. Its target has not been [found](Target::find) yet.
     #[must_use]
     pub fn spec(self, elf: impl Into<PathBuf>, clock_hz: u64, cycles: u64) -> RunSpec {
         RunSpec {
@@ -187,7 +188,7 @@ impl fmt::Debug for EmulatedBoard {
     }
 }
 
-/// The board that runs the firmware, and the program that emulates it.
+/// A board with the program that emulates it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     board: EmulatedBoard,
@@ -195,8 +196,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// The target of `board` by the usual name of its program, which may not be there: enough for
-    /// [`check`](fn@check).
+    /// Makes a target with the usual path of the board's program, which may not exist. This is
+    /// enough for [`check`](fn@check).
     #[must_use]
     pub fn unfound(board: EmulatedBoard) -> Self {
         Self {
@@ -205,11 +206,11 @@ impl Target {
         }
     }
 
-    /// The target of `board`. The simulator of soc and the plugin of mps2-an385 are searched for in
-    /// the clone of Weir around `here`, too, and are built if necessary.
+    /// Finds the program of `board`. The simulator of soc and the plugin of mps2-an385 are also
+    /// searched for in the clone of Weir around `here`, and are built if necessary.
     ///
     /// # Errors
-    /// A program that is missing or cannot be built.
+    /// Fails if a program is missing or cannot be built.
     pub fn find(here: &Path, board: EmulatedBoard) -> Result<Self, RunError> {
         Ok(Self {
             board,
@@ -217,13 +218,13 @@ impl Target {
         })
     }
 
-    /// The board of this target.
+    /// Returns the board of this target.
     #[must_use]
     pub fn board(&self) -> EmulatedBoard {
         self.board
     }
 
-    /// Runs a checked specification: see [`Emulation::run`].
+    /// Runs a checked specification; see [`Emulation::run`].
     pub(crate) fn run(
         &self,
         spec: &RunSpec,
@@ -233,39 +234,39 @@ impl Target {
     }
 }
 
-/// A run: the firmware, the stimuli of the pins, the duration, and the quantities to observe.
+/// The specification of a run: the firmware, the stimuli of the pins, the duration, and what to
+/// observe.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
     /// The emulator or simulator.
     pub target: Target,
     /// The path of the firmware.
     pub elf: PathBuf,
-    /// The board's clock in Hz; 4 000 000 in regehr2005 §6.1.
+    /// The board's clock in Hz. regehr2005 §6.1 uses 4 000 000.
     pub clock_hz: u64,
-    /// Cycles of the warm-up, which are not counted: counters and statistics are differences from
-    /// its end.
+    /// The cycles of the warm-up, during which nothing is counted.
     pub warmup_cycles: u64,
-    /// Cycles of the counted part. A run ends between two instructions, so up to a few cycles
-    /// later.
+    /// The cycles of the counted part. A run ends at an instruction boundary, so that it may be a
+    /// few cycles longer.
     pub cycles: u64,
-    /// The floods; they start at cycle 0, which is the reset.
+    /// The floods. They start at cycle 0, the reset.
     pub floods: Vec<LineStimulus>,
     /// The frames of a flood of [`Line::ETH`].
     pub frames: Frames,
-    /// Filters between a flood and its pin.
+    /// The ideal filters between floods and their pins.
     pub hardware_limits: Vec<HardwareLimit>,
-    /// A second microcontroller between a flood and its pin.
+    /// A second microcontroller between a flood and its pin. `None` if there is none.
     pub front: Option<FrontController>,
-    /// Variables to observe, by their ELF symbols; 1, 2, 4 or 8 bytes each.
+    /// The ELF symbols of variables to observe. Each variable has 1, 2, 4 or 8 bytes.
     pub counters: Vec<String>,
-    /// Code addresses to observe, by their ELF symbols. With marks a run takes about twice as long.
+    /// The ELF symbols of code addresses to observe. A run with marks takes about twice as long.
     pub marks: Vec<String>,
     /// Whether to record [`RunResult::events`].
     pub trace: bool,
 }
 
 impl RunSpec {
-    /// The lines that a flood or the chip in front drives, in ascending order.
+    /// Returns the lines that a flood or the chip in front drives, in ascending order.
     pub(crate) fn driven_lines(&self) -> Vec<Line> {
         let mut driven: Vec<Line> = self.floods.iter().map(|flood| flood.line).collect();
         driven.extend(self.front.as_ref().map(|front| front.to));
@@ -275,7 +276,7 @@ impl RunSpec {
     }
 }
 
-/// The ideal filter of regehr2005 §3.4 on one line.
+/// The ideal filter of regehr2005 §3.4 for one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HardwareLimit {
     /// The line whose requests are filtered.
@@ -284,14 +285,14 @@ pub struct HardwareLimit {
     pub interval_cycles: u64,
 }
 
-/// A second emulated ATmega128 in front of the board, as the hardware scheduler of regehr2005 §6.1:
-/// a flood on `to` reaches its `input`, and its `output` drives `to`. Both chips have the same
-/// clock.
+/// A second emulated ATmega128 in front of the board, used as the hardware scheduler of regehr2005
+/// §6.1. A flood on `to` reaches this chip's `input`, and its `output` drives `to`. Both chips have
+/// the same clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontController {
     /// The path of the firmware in front.
     pub elf: PathBuf,
-    /// The line of the chip in front that the flood reaches.
+    /// The line of the chip in front that receives the flood.
     pub input: Line,
     /// The pin of the chip in front that drives `to`.
     pub output: Pin,

@@ -36,13 +36,13 @@ pub enum RunError {
     #[error("the firmware {what} at cycle {cycle}, near {place}")]
     #[diagnostic(help("{help}"))]
     Firmware {
-        /// The predicate: `uses …`.
+        /// The predicate of the message: `uses …`.
         what: String,
         /// The cycle, counted from the reset.
         cycle: u64,
-        /// The function and the address.
+        /// The function and the address of the fault.
         place: String,
-        /// A remedy.
+        /// Advice for the user.
         help: String,
     },
 }

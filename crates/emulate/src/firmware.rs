@@ -7,7 +7,7 @@ use std::process::Command;
 
 use weir_model::CompilerVersion;
 
-/// The sources of a firmware and the compiler's options. Sources are C (`.c`) or assembler (`.S`).
+/// The sources of a firmware with compiler options. Sources are C (`.c`) or assembler (`.S`).
 #[derive(Debug, Clone, Default)]
 pub struct Firmware {
     /// The source files, in the order in which they are linked.
@@ -16,7 +16,8 @@ pub struct Firmware {
     pub defines: Vec<String>,
     /// Folders that are searched for headers.
     pub includes: Vec<PathBuf>,
-    /// Additional compiler flags, after all others: an `-O2` here replaces the `-Os`.
+    /// Additional compiler flags. They come after all others, so that an `-O2` here replaces the
+    /// `-Os`.
     pub flags: Vec<String>,
 }
 
@@ -27,9 +28,10 @@ pub struct Toolchain {
     pub compiler: &'static str,
     /// The Debian packages that contain the compiler.
     pub packages: &'static str,
-    /// The flags of every firmware: the chip, the language, and sections that the linker may drop.
+    /// The flags for every firmware: the chip, the language, and separate sections, so that the
+    /// linker can drop unused code.
     pub flags: &'static [&'static str],
-    /// The linked libraries, after the sources.
+    /// The libraries, which are linked after the sources.
     pub libraries: &'static [&'static str],
 }
 
@@ -50,14 +52,14 @@ impl Toolchain {
         libraries: &[],
     };
 
-    /// The toolchain of the RISC-V on the board soc. There is no C library for it: the sources
-    /// include their start-up code, and the flags name their linker script.
+    /// The toolchain of the RISC-V on the board soc. There is no C library for this board. The
+    /// sources include start-up code, and the flags name a linker script.
     pub const RISCV: Self = Self {
         compiler: "riscv64-unknown-elf-gcc",
         packages: "gcc-riscv64-unknown-elf",
         flags: &[
-            // In this edition of the specification RV32I includes the control and status registers;
-            // with rv32i_zicsr gcc 12 would link the support library of another word size.
+            // In this edition of the specification RV32I includes the control and status registers.
+            // With rv32i_zicsr gcc 12 would link a support library of another word size.
             "-march=rv32i",
             "-misa-spec=2.2",
             "-mabi=ilp32",
@@ -73,7 +75,7 @@ impl Toolchain {
         libraries: &["-lgcc"],
     };
 
-    /// The toolchain of the Cortex-M3 on the board mps2-an385. As on soc, the sources include their
+    /// The toolchain of the Cortex-M3 on the board mps2-an385. As for soc, the sources include
     /// start-up code.
     pub const CORTEX_M3: Self = Self {
         compiler: "arm-none-eabi-gcc",
@@ -93,10 +95,10 @@ impl Toolchain {
         libraries: &["-lgcc"],
     };
 
-    /// The compiler's version, for example `avr-gcc 5.4.0`.
+    /// Returns the compiler's version, for example `avr-gcc 5.4.0`.
     ///
     /// # Errors
-    /// A missing compiler, or one that states no version.
+    /// Fails if the compiler is missing or does not state a version.
     pub fn version(&self) -> Result<CompilerVersion, FirmwareError> {
         let result = Command::new(self.compiler)
             .arg("--version")
@@ -136,13 +138,13 @@ pub enum FirmwareError {
         /// The Debian packages that contain the compiler.
         packages: &'static str,
     },
-    /// The compiler does not state its version.
+    /// The compiler's output states no version.
     #[error("`{compiler} --version` prints `{said}`, which states no version")]
     #[diagnostic(help("Weir's costs hold for GCC: install GCC's own `{compiler}`"))]
     NoVersion {
         /// The compiler's command.
         compiler: &'static str,
-        /// The first line of the compiler's answer.
+        /// The first line of the compiler's output.
         said: String,
     },
 
@@ -179,17 +181,17 @@ impl Firmware {
     /// Calls [`Self::build_with`] for the ATmega128.
     ///
     /// # Errors
-    /// The same as those of [`Self::build_with`].
+    /// Fails as [`Self::build_with`] does.
     pub fn build(&self, output: &Path) -> Result<(), FirmwareError> {
         self.build_with(&Toolchain::AVR, output)
     }
 
-    /// Compiles and links into `output`, an ELF file; creates its folder if needed. After an error
-    /// no file is left at `output`.
+    /// Compiles and links the sources into the ELF file `output`. Its folder is created if
+    /// necessary. After an error there is no file at `output`.
     ///
     /// # Errors
-    /// A missing compiler, sources that do not compile (with the compiler's messages), a folder
-    /// that cannot be written.
+    /// Fails if the compiler is missing, if the sources do not compile (the error contains the
+    /// compiler's messages), or if the folder cannot be written to.
     pub fn build_with(&self, toolchain: &Toolchain, output: &Path) -> Result<(), FirmwareError> {
         let write = |cause| FirmwareError::Write {
             path: output.to_owned(),
@@ -206,8 +208,8 @@ impl Firmware {
         std::fs::rename(linked, output).map_err(write)
     }
 
-    /// `workspace` is a folder for the compiler's temporary files, which stay there if the compiler
-    /// is killed.
+    /// Runs the compiler. Its temporary files are in the folder `workspace`, where they stay if the
+    /// compiler is killed.
     fn run_compiler(
         &self,
         toolchain: &Toolchain,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Runs one firmware on one board: stimuli for its pins, and observations of its behaviour.
+//! Runs firmware on an emulated board, with stimuli on its pins, and observes its behaviour.
 //!
-//! [`run::run`] returns cycles per interrupt vector, missed edges and counters, on an emulated
-//! ATmega128 or Cortex-M3, or a simulated RISC-V. This crate is the only package of Weir that links
-//! simavr (GPL-3).
+//! [`run::run`] returns the cycles per interrupt vector, missed edges and counters of a run on an
+//! emulated ATmega128 or Cortex-M3, or a simulated RISC-V. This crate is the only package of Weir
+//! that links simavr (GPL-3).
 pub mod atmega128;
 pub mod board;
 pub mod chip;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The hardware scheduler of regehr2005 §3.4, as an ideal filter between a stimulus and a pin.
+//! The hardware scheduler of regehr2005 §3.4 as an ideal filter between a stimulus and a pin.
 
-/// Passes a request when its counter is at zero and reloads the counter; otherwise notes the
-/// request, and passes one when the counter reaches zero. There is no other queue.
+/// Passes a request if its counter is zero, and reloads the counter. Otherwise it stores the
+/// request, and passes it when the counter reaches zero. It stores one request only.
 pub struct IdealLimiter<I: Iterator> {
     requests: std::iter::Peekable<I>,
     interval: u64,
@@ -11,8 +11,8 @@ pub struct IdealLimiter<I: Iterator> {
 }
 
 impl<I: Iterator<Item = u64>> IdealLimiter<I> {
-    /// Filters `requests`, which are in ascending order; `interval` is the counter's initial value
-    /// in the requests' unit of time.
+    /// Filters `requests`, which must be in ascending order. `interval` is the counter's initial
+    /// value, in the requests' unit of time.
     pub fn new(requests: I, interval: u64) -> Self {
         Self {
             requests: requests.peekable(),
@@ -28,9 +28,9 @@ impl<I: Iterator<Item = u64>> Iterator for IdealLimiter<I> {
     fn next(&mut self) -> Option<u64> {
         let request = self.requests.next()?;
         let passes = request.max(self.free_at);
-        // Requests that arrive while the counter runs set the same note as this one. So does a
-        // request at the very instant at which the counter reaches zero: the paper's counter is
-        // reset then, not left at zero.
+        // Requests that arrive while the counter runs merge with the stored request. So does a
+        // request at the instant at which the counter reaches zero, because the paper's counter is
+        // reloaded at that instant.
         while self.requests.next_if(|later| *later <= passes).is_some() {}
         self.free_at = passes.saturating_add(self.interval);
         Some(passes)
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(passed, [0, 100, 200]);
     }
 
-    /// §3.4 word by word: a counter that is decremented once per unit of time.
+    /// §3.4 implemented literally, with a counter that is decremented once per unit of time.
     fn by_counting(requests: &[u64], interval: u64, until: u64) -> Vec<u64> {
         let (mut counter, mut noted, mut passed) = (0_u64, false, Vec::new());
         for now in 0..until {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A line that requests interrupts. Each board has some:
+/// A line that requests interrupts. The lines of a board are in
 /// [`EmulatedBoard::lines`](crate::board::EmulatedBoard::lines). Parsing a text gives a line of the
 /// ATmega128.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,9 +15,9 @@ pub struct Line {
 /// The kinds of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum LineKind {
-    /// An external interrupt, from INT0 on.
+    /// An external interrupt, numbered from INT0.
     External,
-    /// An input of a Cortex-M's interrupt controller, from IRQ0 on.
+    /// An input of a Cortex-M's interrupt controller, numbered from IRQ0.
     Controller,
     /// The frames that reach an Ethernet controller.
     Ethernet,
@@ -57,7 +57,8 @@ impl Line {
         }
     }
 
-    /// The external interrupt of this number; `None` from [`Self::MOST`] on.
+    /// Returns the external interrupt of this number. `None` if the number is at least
+    /// [`Self::MOST`].
     #[must_use]
     pub fn from_number(number: usize) -> Option<Self> {
         u8::try_from(number)
@@ -66,7 +67,7 @@ impl Line {
             .map(Self::external)
     }
 
-    /// The input of this number of a Cortex-M's interrupt controller.
+    /// Returns the interrupt controller's input of this number on a Cortex-M.
     #[must_use]
     pub fn irq(number: u8) -> Self {
         Self {
@@ -75,23 +76,24 @@ impl Line {
         }
     }
 
-    /// The line's number among those of its kind: 0 for INT0.
+    /// Returns the line's number among the lines of its kind: 0 for INT0.
     #[must_use]
     pub fn number(self) -> usize {
         usize::from(self.number)
     }
 
-    /// Every line of the ATmega128, INT0 first.
+    /// Iterates over the lines of the ATmega128, INT0 first.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::first(Self::COUNT)
     }
 
-    /// The first `count` external interrupts, from INT0 on; never more than [`Self::MOST`].
+    /// Iterates over the first `count` external interrupts, from INT0 on, but at most
+    /// [`Self::MOST`].
     pub fn first(count: usize) -> impl Iterator<Item = Self> {
         (0..count).map_while(Self::from_number)
     }
 
-    /// The line of this name among those of a board.
+    /// Finds the line of this name among the lines of a board.
     pub(crate) fn among(lines: &[Self], name: &str) -> Result<Self, NameError> {
         let upper = name.trim().to_ascii_uppercase();
         lines
@@ -105,7 +107,8 @@ impl Line {
     }
 }
 
-/// A list of the lines: `INT0, INT1 and INT2`; of many lines of a kind only the first and the last.
+/// Lists the lines in words: `INT0, INT1 and INT2`. If there are many lines of a kind, only the
+/// first and the last are named.
 pub(crate) fn listed(lines: &[Line]) -> String {
     let kinds = lines.chunk_by(|one, next| one.kind == next.kind);
     let names = kinds.flat_map(|kind| match kind {
@@ -129,13 +132,13 @@ impl fmt::Display for Line {
     }
 }
 
-/// A name that is no line or pin of the board; the message lists the right ones.
+/// No line or pin of the board has this name. The message lists the valid names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// No line has this name.
     #[error("there is no interrupt line `{name}`: the lines are {known}")]
     Line {
-        /// The name that was asked for.
+        /// The name that was searched for.
         name: String,
         /// The existing lines.
         known: String,
@@ -163,13 +166,13 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// The port's number: 0 for port A, 6 for port G.
+    /// Returns the port's number: 0 for port A, 6 for port G.
     #[must_use]
     pub fn port(self) -> usize {
         usize::from(self.port)
     }
 
-    /// The pin's bit in the port, 0 to 7.
+    /// Returns the pin's bit in the port, 0 to 7.
     #[must_use]
     pub fn bit(self) -> u8 {
         self.bit

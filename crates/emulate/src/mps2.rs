@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The board mps2-an385: a Cortex-M3 with an Ethernet controller, which QEMU emulates. A plugin in
-//! QEMU (crates/emulate/plugin) moves its lines, sends it frames and counts what it executes.
+//! The board mps2-an385: a Cortex-M3 with an Ethernet controller, emulated by QEMU. A QEMU plugin
+//! (crates/emulate/plugin) drives the board's lines, sends frames and counts instructions.
 use std::path::{Path, PathBuf};
 
 use weir_boards::Board;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The result of one run of one firmware on one board.
+//! The result of a run.
 use std::collections::BTreeMap;
 
 use crate::line::Line;
@@ -9,55 +9,59 @@ use crate::line::Line;
 pub struct RunResult {
     /// The length of the counted part in cycles.
     pub cycles: u64,
-    /// The interrupts that were taken, by vector number; those never taken are not listed.
+    /// The interrupts by vector number. Vectors whose interrupt was never taken are left out.
     pub vectors: Vec<VectorUse>,
-    /// Cycles neither in an interrupt nor asleep.
+    /// The cycles spent neither in an interrupt nor asleep.
     pub background_cycles: u64,
     /// Cycles asleep.
     pub sleep_cycles: u64,
     /// The number of interrupts that ended a sleep.
     pub wakeups: u64,
-    /// The lines that a flood or the chip in front drives.
+    /// The use of the lines that a flood or the chip in front drives.
     pub lines: Vec<LineUse>,
-    /// The growth of each variable, by symbol. Wrap-arounds are followed as long as a variable
-    /// grows by less than half of its range in 512 cycles; a variable that falls below its first
-    /// value counts 0.
+    /// The increase of each variable, by symbol. Wrap-arounds are detected if a variable grows by
+    /// less than half of its range in 512 cycles. A variable that falls below its first value
+    /// counts as 0.
     pub counters: BTreeMap<String, u64>,
-    /// The cycles at which the processor was about to execute at a mark, by symbol; counted from
-    /// the beginning of the counted part.
+    /// The cycles at which the processor was about to execute at a mark, by symbol. They are
+    /// counted from the start of the counted part.
     pub marks: BTreeMap<String, Vec<u64>>,
-    /// The trace that [`RunSpec::trace`](crate::run::RunSpec::trace) asked for, in order.
+    /// The events of the trace in order. Empty unless
+    /// [`RunSpec::trace`](crate::run::RunSpec::trace) is set.
     pub events: Vec<BoardEvent>,
-    /// The firmware's output on the serial port, on boards that read it (soc, mps2-an385).
+    /// The firmware's output on the serial port. Empty on boards that do not read it (all but soc
+    /// and mps2-an385).
     pub said: String,
-    /// The exit code with which the firmware ended the run early, on boards that support it (soc,
-    /// mps2-an385).
+    /// The exit code with which the firmware ended the run early. `None` if it did not, and on
+    /// boards that do not support it (all but soc and mps2-an385).
     pub exit: Option<u32>,
-    /// Accesses that the bus refused, on boards that count them (soc).
+    /// The number of accesses that the bus refused. 0 on boards that do not count them (all but
+    /// soc).
     pub bus_errors: u64,
 }
 
 /// The use of one interrupt vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorUse {
-    /// The data sheet's number, from 1; the reset is not listed. On soc the number of the cause,
-    /// from 16 on for the lines, from 64 on for exceptions. On mps2-an385 that of
-    /// the exception, from 16 on for the lines.
+    /// The vector's number in the data sheet, from 1; the reset is not listed. On soc it is the
+    /// number of the cause: from 16 on for the lines, from 64 on for exceptions. On mps2-an385 it
+    /// is the number of the exception, from 16 on for the lines.
     pub number: u8,
-    /// The data sheet's name: `INT0`, `TIMER1_COMPA`. On soc `INT0`, `TIMER`, `OVERLOAD` (the
-    /// limiter's own) and so on.
+    /// The vector's name in the data sheet: `INT0`, `TIMER1_COMPA`. On soc: `INT0`, `TIMER`,
+    /// `OVERLOAD` (the limiter's own interrupt) and so on.
     pub name: String,
     /// The number of interrupts taken.
     pub taken: u64,
-    /// Cycles from taking an interrupt (with the response time, also that of a wake-up) to the end
-    /// of its RETI, without nested interrupts.
+    /// The cycles from taking an interrupt to the end of its RETI, without nested interrupts. The
+    /// response time and that of a wake-up are included.
     pub cycles: u64,
     /// The cycles of the longest interrupt, counted in the same way.
     pub longest_cycles: u64,
-    /// Instructions executed in the interrupts, on boards that count them (soc, mps2-an385).
+    /// The instructions executed in the interrupts. `None` on boards that do not count them (all
+    /// but soc and mps2-an385).
     pub instructions: Option<u64>,
-    /// Those of the interrupts that followed another one without a return between them, on boards
-    /// that count them (mps2-an385).
+    /// The interrupts that followed another interrupt without a return between them. `None` on
+    /// boards that do not count them (all but mps2-an385).
     pub tail_chained: Option<u64>,
 }
 
@@ -66,11 +70,12 @@ pub struct VectorUse {
 pub struct LineUse {
     /// The line.
     pub line: Line,
-    /// Edges on the pin, of the direction that requests an interrupt.
+    /// The edges on the pin in the direction that requests an interrupt.
     pub offered: u64,
-    /// Those of the offered edges that found the pending bit set: the requests are lost.
+    /// The part of `offered` that found the pending bit already set. These requests are lost.
     pub missed: u64,
-    /// Requests that the limiter in silicon passed on, on boards that have one (soc).
+    /// The requests that the limiter in silicon passed. `None` on boards without such a limiter
+    /// (all but soc).
     pub delivered: Option<u64>,
 }
 
@@ -86,7 +91,7 @@ pub struct BoardEvent {
 /// The kinds of events in a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// An interrupt is taken; the number of its vector.
+    /// An interrupt is taken. The field is the number of its vector.
     VectorEntered(u8),
     /// A RETI has ended.
     Reti,
@@ -104,7 +109,7 @@ pub enum EventKind {
         /// The byte that the program reads.
         value: u8,
     },
-    /// An edge on the pin, of the direction that requests an interrupt.
+    /// An edge on the pin in the direction that requests an interrupt.
     PinEdge(Line),
     /// The processor is about to execute at this mark.
     PcReached(String),

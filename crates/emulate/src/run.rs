@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! One run of one firmware on one board.
+//! Runs firmware on a board.
 pub use crate::emulation::{FrontController, HardwareLimit, RunSpec, Target};
 pub use crate::error::RunError;
 pub use crate::result::{BoardEvent, EventKind, LineUse, RunResult, VectorUse};
@@ -7,29 +7,30 @@ pub use crate::stimulus::{Frames, LineStimulus, Stimulus};
 
 mod check;
 
-/// Checks what can be checked before the programs of the target are there: the specification, and
-/// the firmware of a target that is another program.
+/// Checks what can be checked before the target's programs exist: the specification, and the
+/// firmware if another program runs it.
 ///
 /// # Errors
-/// The same as those of [`run`], apart from what the firmware does.
+/// Fails as [`run`] does, except for faults that occur during the run.
 pub fn check(spec: &RunSpec) -> Result<(), RunError> {
     check::check(spec)?;
     spec.target.board().emulation().check(spec)
 }
 
-/// Runs one firmware. The result is deterministic; several runs may be in parallel.
+/// Runs the firmware. The result is deterministic. Several runs may be done in parallel.
 ///
 /// # Errors
-/// A firmware that cannot be loaded or that crashes, a missing symbol, an impossible specification.
+/// Fails if the firmware cannot be loaded, crashes or lacks a symbol, or if the specification is
+/// impossible.
 pub fn run(spec: &RunSpec) -> Result<RunResult, RunError> {
     run_with(spec, &mut |_| {})
 }
 
-/// Runs one firmware, and now and then tells `progress` how many cycles, with those of the warm-up,
-/// are done. The boards soc and mps2-an385 report no progress before its end.
+/// Runs the firmware, and periodically calls `progress` with the number of cycles done, including
+/// the warm-up. The boards soc and mps2-an385 report no progress before the end.
 ///
 /// # Errors
-/// The same as those of [`run`].
+/// Fails as [`run`] does.
 pub fn run_with(spec: &RunSpec, progress: &mut dyn FnMut(u64)) -> Result<RunResult, RunError> {
     check::check(spec)?;
     spec.target.run(spec, progress)

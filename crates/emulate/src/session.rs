@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`] on the emulated ATmega128: the boards, their pins, the counters.
+//! Executes a [`RunSpec`] on the emulated ATmega128: sets up the boards, their pins and the
+//! counters.
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -15,10 +16,11 @@ use crate::firmware::Toolchain;
 use crate::line::Line;
 use crate::result::{LineUse, RunResult, VectorUse};
 
-/// Cycles between two samples of the variables: a byte that grows at most once in five cycles
-/// cannot wrap in between.
+/// The cycles between two samples of the variables. A byte that grows at most once in five cycles
+/// cannot wrap between two samples.
 const SAMPLE_CYCLES: u64 = 512;
-/// The longest delay of the beginning or the end, while the firmware stores a counter byte by byte.
+/// The most cycles by which the start or the end of the counted part is delayed while the firmware
+/// stores a counter byte by byte.
 const SETTLE_CYCLES: u64 = 4096;
 /// Cycles between two progress reports.
 const PROGRESS_CYCLES: u64 = 1 << 18;
@@ -157,8 +159,8 @@ fn result(
     }
 }
 
-/// The board, and the chip in front of it. No signal goes back to the chip in front, so it may run
-/// ahead.
+/// The board and the chip in front of it. The chip in front receives no signal from the board, so
+/// it may run ahead.
 struct Boards<'a> {
     main: Atmega128Board<'a>,
     front: Option<(Atmega128Board<'a>, Line)>,
@@ -258,15 +260,14 @@ impl Variables {
     fn sample(&mut self, board: &Atmega128Board<'_>) {
         for counter in &mut self.followed {
             let value = board.read(counter.symbol);
-            // The difference as a signed number of the variable's size: a program stores a carry
-            // byte by byte, and a value between two of its stores may even be below the previous
-            // one.
+            // The difference is signed and has the variable's size. A program stores a carry byte
+            // by byte, so a value read between two stores may be below the previous one.
             let unused = 64 - 8 * u32::from(counter.symbol.size);
             let difference = ((value.wrapping_sub(counter.last) << unused) as i64) >> unused;
             counter.grown = counter.grown.wrapping_add(difference);
             counter.last = value;
-            // A program that has stored only some of the bytes has the carry missing, and then the
-            // value jumps by 256 or more, up or down. Such a value is not settled.
+            // While the program has stored only some of the bytes, the carry is missing and the
+            // value jumps up or down by 256 or more. Such a value is not settled.
             counter.settled = counter.symbol.size == 1 || (0..=255).contains(&difference);
         }
     }

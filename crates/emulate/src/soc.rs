@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The board soc: a RISC-V with `weir_limit` in front of its interrupt controller. The program
-//! `weir-soc`, which `boards/soc/build.sh` makes, simulates it cycle by cycle.
+//! `weir-soc`, built by `boards/soc/build.sh`, simulates the board cycle by cycle.
 use std::path::{Path, PathBuf};
 
 use weir_boards::Board;
@@ -21,7 +21,7 @@ pub use error::SimulatorError;
 use facts::BOARD;
 use simulator::Simulator;
 
-/// The board soc, which a program of its own simulates.
+/// The board soc, which a separate program simulates.
 pub(crate) struct Soc;
 
 impl Emulation for Soc {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Stimuli of pins: a pattern of [`weir_arrivals`] on a line, at exact cycles. The text form is
-//! LINE=PATTERN: `INT0=20kHz`, `INT1=poisson:2kHz:seed=1`.
+//! Stimuli of pins: patterns of [`weir_arrivals`] on lines, exact to the cycle. The text form is
+//! LINE=PATTERN, for example `INT0=20kHz` or `INT1=poisson:2kHz:seed=1`.
 //!
-//! An arrival is an edge; the pattern `level` moves the pin itself. A random pattern gives its
-//! seed, so that the text alone repeats the run.
+//! Each arrival is an edge on the pin; the pattern `level` sets the level of the pin. A random
+//! pattern must state its seed, so that the text alone determines the run.
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -22,7 +22,7 @@ pub struct LineStimulus {
     pub stimulus: Stimulus,
 }
 
-/// Why a text is no flood, or a stimulus cannot be run.
+/// Why a text is not a valid flood, or why a stimulus cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StimulusError {
     /// The text has no `=` between a line and a pattern.
@@ -33,7 +33,7 @@ pub enum StimulusError {
     /// The line does not exist.
     #[error(transparent)]
     Line(#[from] NameError),
-    /// The pattern does not exist, or cannot be run.
+    /// The pattern is not valid, or cannot be run.
     #[error(transparent)]
     Pattern(#[from] PatternError),
     /// A random pattern has no seed.
@@ -44,12 +44,12 @@ pub enum StimulusError {
 }
 
 impl LineStimulus {
-    /// Reads the text form of a flood of a board with these lines; `clock_hz` converts times into
+    /// Parses the text form of a flood of a board with these lines. `clock_hz` converts times to
     /// cycles. The file of a trace is read here.
     ///
     /// # Errors
-    /// An unknown line or pattern, a bad quantity, a trace that cannot be read; the message says
-    /// what would be right.
+    /// Fails for an unknown line or pattern, an invalid quantity, or an unreadable trace. The
+    /// message says what would be right.
     pub fn on(lines: &[Line], text: &str, clock_hz: u64) -> Result<Self, StimulusError> {
         let (line, pattern) = text
             .split_once('=')
@@ -67,12 +67,12 @@ impl fmt::Display for LineStimulus {
     }
 }
 
-/// The frames of a flood: ready-made echo requests.
+/// The frames of a flood, which are ICMP echo requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frames {
-    /// Bytes of each, without the checksum: 60 to 1514.
+    /// The length of each frame in bytes without the checksum: 60 to 1514.
     pub bytes: usize,
-    /// The address that they are for.
+    /// The destination address of the frames.
     pub to: Ipv4Addr,
 }
 
@@ -85,10 +85,10 @@ impl Default for Frames {
     }
 }
 
-/// The arrivals of a stimulus.
+/// Returns the arrivals of a stimulus.
 ///
 /// # Errors
-/// The stimulus cannot be run, or its random arrivals have no seed.
+/// Fails if the stimulus cannot be run, or if it is random and has no seed.
 pub fn arrivals(stimulus: &Stimulus, clock_hz: u64) -> Result<Arrivals, StimulusError> {
     if stimulus.needs_seed() {
         return Err(StimulusError::NoSeed(stimulus.clone()));
@@ -96,7 +96,7 @@ pub fn arrivals(stimulus: &Stimulus, clock_hz: u64) -> Result<Arrivals, Stimulus
     Ok(stimulus.start(clock_hz, 0)?)
 }
 
-/// The level to which an arrival moves a pin; none for a request.
+/// Returns the level to which an arrival moves a pin. `None` for a request.
 #[must_use]
 pub fn level(what: What) -> Option<bool> {
     match what {

@@ -4,9 +4,9 @@
 /// The use of one vector.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VectorAccount {
-    /// The number of interrupts taken.
+    /// The number of interrupts that were taken.
     pub taken: u64,
-    /// The cycles of all these interrupts.
+    /// The total cycles of these interrupts.
     pub cycles: u64,
     /// The cycles of the longest interrupt.
     pub longest: u64,
@@ -15,13 +15,14 @@ pub struct VectorAccount {
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     vector: u8,
-    /// The stack pointer when the handler began: above it, the handler has left without a RETI.
+    /// The stack pointer when the handler began. If the stack pointer rises above it, the handler
+    /// has been left without a RETI.
     stack: u16,
     used: u64,
 }
 
-/// Charges every cycle to one vector, to the background or to sleep. An interrupt inside an
-/// interrupt is charged to itself only.
+/// Charges every cycle to a vector, to the background or to sleep. The cycles of a nested interrupt
+/// are charged to the nested interrupt only.
 #[derive(Debug, Clone)]
 pub struct Account {
     vectors: [VectorAccount; 64],
@@ -44,11 +45,11 @@ impl Account {
         }
     }
 
-    /// An interrupt is taken; `stack` is the stack pointer before the return address is pushed.
+    /// Records that an interrupt is taken. `stack` is the stack pointer before the return address
+    /// is pushed.
     pub fn enter(&mut self, vector: u8, cycle: u64, stack: u16) {
         self.charge(cycle);
-        // The stack has shrunk below this handler's beginning: the handler has jumped out and is
-        // over.
+        // The stack has shrunk below the start of this handler, so the handler was left by a jump.
         while self.frames.last().is_some_and(|frame| frame.stack <= stack) {
             self.leave_frame();
         }
@@ -60,13 +61,13 @@ impl Account {
         self.vectors[usize::from(vector)].taken += 1;
     }
 
-    /// A RETI has ended.
+    /// Records the end of a RETI.
     pub fn leave(&mut self, cycle: u64) {
         self.charge(cycle);
         self.leave_frame();
     }
 
-    /// The processor slept until `cycle`.
+    /// Records that the processor slept until `cycle`.
     pub fn sleep(&mut self, cycle: u64) {
         self.asleep += cycle - self.charged_until;
         self.charged_until = cycle;
@@ -89,7 +90,7 @@ impl Account {
         }
     }
 
-    /// Forgets all charges until `cycle`; handlers that are running stay entered.
+    /// Discards all charges until `cycle`. Handlers in progress continue.
     pub fn clear(&mut self, cycle: u64) {
         self.charge(cycle);
         let frames = std::mem::take(&mut self.frames);

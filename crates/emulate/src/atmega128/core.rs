@@ -7,10 +7,10 @@ use std::sync::Once;
 use simavr_ffi as simavr;
 
 unsafe extern "C" {
-    // Declared in sim_core.h, for which simavr-ffi has no bindings.
+    // sim_core.h declares this function, for which simavr-ffi has no bindings.
     fn avr_run_one(avr: *mut simavr::avr_t) -> u32;
     fn _avr_push_addr(avr: *mut simavr::avr_t, address: u32) -> c_int;
-    // simavr allocates a core with malloc and has no function that frees it.
+    // Frees a core. simavr allocates it with malloc and has no function that frees it.
     fn free(pointer: *mut c_void);
 }
 
@@ -18,9 +18,9 @@ const FLAG_I: usize = 7;
 /// The offset of an I/O address in data space.
 const IO_OFFSET: u16 = 0x20;
 
-/// A callback for reading an I/O register, as simavr stores it.
+/// A callback for reads of an I/O register, in the form that simavr stores.
 pub type ReadHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, *mut c_void) -> u8;
-/// A callback for writing an I/O register, as simavr stores it.
+/// A callback for writes of an I/O register, in the form that simavr stores.
 pub type WriteHook = unsafe extern "C" fn(*mut simavr::avr_t, u16, u8, *mut c_void);
 
 /// The callbacks that simavr's own peripheral has registered at an address.
@@ -42,17 +42,19 @@ pub enum CoreFault {
 }
 
 thread_local! {
-    /// simavr reports some errors to its logger only; a board stays on one thread while it runs.
+    /// The error that simavr's logger received last. simavr reports some errors to its logger only.
+    /// A board runs on a single thread, so that a thread-local variable suffices.
     static CORE_FAULT: Cell<Option<CoreFault>> = const { Cell::new(None) };
 }
 
 thread_local! {
-    /// The list of peripherals of a core that its watchdog has just reset.
+    /// The peripherals of a core that its watchdog has just reset, as a linked list.
     static RESET: Cell<*mut simavr::avr_io_t> = const { Cell::new(std::ptr::null_mut()) };
 }
 
-/// simavr calls this in the middle of a reset. Only the watchdog causes one, and the run ends with
-/// it; simavr would go on to reset the peripherals and follow a null pointer of the watchdog's own.
+/// simavr calls this function in the middle of a reset. Only the watchdog resets a core, and the
+/// run ends then. Otherwise simavr would go on to reset the peripherals, and would follow a null
+/// pointer of the watchdog.
 unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     // SAFETY: simavr gives the core that it resets.
     unsafe {
@@ -61,8 +63,8 @@ unsafe extern "C" fn stop_reset(avr: *mut simavr::avr_t) {
     }
 }
 
-/// The logger of simavr, one per process: this one prints nothing, and keeps what the board turns
-/// into an error.
+/// The logger of simavr, of which there is one per process. It prints nothing and records the
+/// errors that the board reports.
 unsafe extern "C" fn note_mishap(
     _: *mut simavr::avr_t,
     level: c_int,
@@ -82,7 +84,7 @@ unsafe extern "C" fn note_mishap(
     }
 }
 
-/// An ATmega128's processor with its memories.
+/// The processor of an ATmega128 with its memories.
 pub struct Core {
     avr: *mut simavr::avr_t,
 }
@@ -92,8 +94,8 @@ pub struct Core {
 unsafe impl Send for Core {}
 
 impl Core {
-    /// Makes a core after reset, with `flash` from address 0 on. `None` if simavr does not know the
-    /// chip or its flash is smaller.
+    /// Makes a core in its state after a reset, with `flash` from address 0 on. `None` if simavr
+    /// does not know the chip, or if the chip's flash is too small.
     pub fn new(chip: &CStr, clock_hz: u64, flash: &[u8]) -> Option<Self> {
         static LOGGER: Once = Once::new();
         // SAFETY: the function has the type that simavr asks for and lives as long as the process.
@@ -109,14 +111,15 @@ impl Core {
             simavr::avr_init(avr);
             (*avr).frequency = u32::try_from(clock_hz).unwrap_or(u32::MAX);
             (*avr).reset = Some(stop_reset);
-            // simavr never executes more than one instruction at once, unless `run` allows it.
+            // simavr executes one instruction at a time, unless `run` allows more.
             (*avr).run_cycle_limit = 1;
             if flash.len() > (*avr).flashend as usize + 1 {
                 drop(Self { avr });
                 return None;
             }
             std::ptr::copy_nonoverlapping(flash.as_ptr(), (*avr).flash, flash.len());
-            // The serial ports must neither print nor slow the host down when they are polled.
+            // simavr's serial ports must not print, and must not slow down the host when they are
+            // polled.
             for name in [b'0', b'1'] {
                 let set_flags = u32::from_be_bytes([b'u', b'a', b's', name]);
                 let mut flags = 0_u32;
@@ -127,7 +130,8 @@ impl Core {
         Some(Self { avr })
     }
 
-    /// A pointer for the peripherals, which act on the core from within an instruction.
+    /// Returns a pointer for the peripherals, which access the core while it executes an
+    /// instruction.
     pub fn pointer(&self) -> *mut simavr::avr_t {
         self.avr
     }
@@ -145,15 +149,15 @@ impl Core {
         }
     }
 
-    /// Whether a hook or a set I flag broke off the last batch.
+    /// Returns whether a hook or a set I flag ended the last batch.
     #[inline]
     pub fn has_broken_off(&self) -> bool {
         // SAFETY: the core lives as long as `self`.
         unsafe { (*self.avr).interrupt_state < 0 }
     }
 
-    /// Runs the due events of simavr's own peripherals. `false` after the watchdog's reset: the run
-    /// is over.
+    /// Runs the due events of simavr's own peripherals. Returns `false` after a watchdog reset,
+    /// which ends the run.
     #[must_use]
     pub fn process_cycle_timers(&mut self) -> bool {
         // SAFETY: as in `run`; the list of peripherals is put back where `stop_reset` took it from.
@@ -168,7 +172,7 @@ impl Core {
         true
     }
 
-    /// The cycle of the next event of simavr's own peripherals.
+    /// Returns the cycle of the next event of simavr's own peripherals.
     #[inline]
     pub fn next_cycle_timer(&self) -> Option<u64> {
         // SAFETY: the list's head is null or a slot in the core itself.
@@ -192,14 +196,14 @@ impl Core {
         unsafe { (*self.avr).cycle = cycle }
     }
 
-    /// The program counter in bytes.
+    /// Returns the program counter in bytes.
     #[inline]
     pub fn pc(&self) -> u32 {
         // SAFETY: the core lives as long as `self`.
         unsafe { (*self.avr).pc }
     }
 
-    /// The global interrupt enable bit.
+    /// Returns the global interrupt enable bit.
     #[inline]
     pub fn interrupts_enabled(&self) -> bool {
         // SAFETY: the core lives as long as `self`.
@@ -226,7 +230,8 @@ impl Core {
         unsafe { (*self.avr).state = simavr::cpu_Running as c_int }
     }
 
-    /// Pushes the return address, clears I, and goes to `vector`, an address in bytes.
+    /// Enters an interrupt: pushes the return address, clears I, and jumps to `vector`, an address
+    /// in bytes.
     pub fn enter(&mut self, vector: u32) {
         // SAFETY: the core lives as long as `self`.
         unsafe {
@@ -243,8 +248,8 @@ impl Core {
         ])
     }
 
-    /// A byte of data space, without a register's side effects. The address is at most the RAM's
-    /// end.
+    /// Returns a byte of data space, without the side effects of reading a register. The address
+    /// must not be beyond the end of the RAM.
     #[inline]
     pub fn byte(&self, address: u16) -> u8 {
         // SAFETY: the data memory has ramend + 1 bytes; every caller's address is a register's or
@@ -252,12 +257,12 @@ impl Core {
         unsafe { *(*self.avr).data.add(usize::from(address)) }
     }
 
-    /// The error that simavr has reported since the last call on this thread.
+    /// Returns the error that simavr has reported since the last call on this thread.
     pub fn take_mishap(&self) -> Option<CoreFault> {
         CORE_FAULT.take()
     }
 
-    /// The callbacks at an address; `None` if there are none.
+    /// Returns the callbacks at an address. `None` if there are none.
     pub fn original(&self, address: u16) -> Option<Original> {
         // SAFETY: the core lives as long as `self`; the callbacks were registered by simavr with
         // these types.
@@ -270,10 +275,11 @@ impl Core {
         })
     }
 
-    /// Replaces the callbacks at an address, and simavr's shortcut for SBI and CBI, by these.
+    /// Replaces the callbacks at an address, and simavr's shortcut for SBI and CBI at that address.
     ///
     /// # Safety
-    /// The callbacks are called with `param` as long as the core runs: it must stay valid for them.
+    /// The callbacks are called with `param` as long as the core runs. `param` must stay valid for
+    /// that time.
     pub unsafe fn hook(
         &mut self,
         address: u16,
@@ -290,8 +296,8 @@ impl Core {
         slot.w.c = write;
         slot.w.param = param;
         if let Some(bit) = avr.bit_io.get_mut(index) {
-            // The table behind this pointer stays simavr's, which frees it only if its own callback
-            // is still there.
+            // simavr still owns the table behind this pointer, but frees it only if its own
+            // callback is still installed.
             bit.c = None;
         }
     }
@@ -299,7 +305,7 @@ impl Core {
     /// Makes every RETI call `notify`.
     ///
     /// # Safety
-    /// The same as for [`Self::hook`].
+    /// The conditions of [`Self::hook`] apply.
     pub unsafe fn on_reti(
         &mut self,
         notify: unsafe extern "C" fn(*mut simavr::avr_irq_t, u32, *mut c_void),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Keeps simavr's firmware loader, and with it libelf, out of the program.
+//! Keeps simavr's firmware loader, and with it libelf, out of the linked program.
 //!
-//! [`Image`](crate::elf::Image) reads the firmware. But simavr's debugger, which nothing here
-//! starts, reads hexadecimal by a function in the loader's file, and the loader needs libelf, which
-//! simavr-ffi links statically. From elfutils 0.191 on the static libelf needs a library that
-//! Debian does not ship. Because this module defines that one function, the linker takes neither
-//! the loader nor libelf.
+//! [`Image`](crate::elf::Image) reads the firmware, so simavr's loader is not needed. But simavr's
+//! debugger, which is never started, calls a function for hexadecimal digits that is in the
+//! loader's file. The loader needs libelf, which simavr-ffi links statically. From elfutils 0.191
+//! on, the static libelf needs a library that Debian does not ship. This module defines that one
+//! function, so the linker leaves out the loader and libelf.
 use std::ffi::{c_char, c_int};
 
 /// Replaces simavr's function of this name, which returns -1 for a character that is not

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Timers 0 to 3, external interrupts and ports, as the data sheet describes them; simavr's own
-//! models of these are taken off the bus. simavr's other peripherals stay, behind callbacks that
-//! tell the board about accesses.
+//! Timers 0 to 3, external interrupts and ports, as the data sheet describes them. simavr's models
+//! of these are removed from the bus. simavr's other peripherals stay, with callbacks that report
+//! accesses to the board.
 use std::ffi::c_void;
 
 use simavr_ffi as simavr;
@@ -17,12 +17,12 @@ use crate::result::{BoardEvent, EventKind};
 
 mod bus;
 
-/// A program's use of a feature that this board does not model.
+/// A feature that the program uses and that this board does not model.
 #[derive(Debug, Clone)]
 pub struct Fault {
-    /// The predicate `uses …`, which completes "the firmware …".
+    /// The predicate of a message, `uses …`, which follows "the firmware …".
     pub what: String,
-    /// A remedy, for the user.
+    /// Advice for the user.
     pub help: String,
 }
 
@@ -31,11 +31,12 @@ pub struct Fault {
 pub struct LineCount {
     /// Edges of the direction that requests an interrupt.
     pub offered: u64,
-    /// Those of the offered edges that found the pending bit set.
+    /// The part of `offered` that found the pending bit already set.
     pub missed: u64,
 }
 
-/// The vector of one of simavr's own peripherals: its bits as an address and a mask.
+/// The vector of one of simavr's own peripherals. Its enable and flag bits are given as address and
+/// mask.
 struct SimavrVector {
     number: u8,
     enable: (u16, u8),
@@ -78,29 +79,29 @@ impl SimavrVector {
 
 /// The devices on the chip's I/O bus.
 pub struct Peripherals {
-    /// simavr's data memory: it holds the registers' plain bits, where IN and OUT find them without
+    /// simavr's data memory. It contains the registers' plain bits, which IN and OUT access without
     /// a callback.
     data: *mut u8,
     avr: *mut simavr::avr_t,
     timers: [TimerCounter; 4],
-    /// The divisors of the chip's prescalers, per timer.
+    /// The divisors of each timer's prescaler.
     divisors: Vec<Vec<u64>>,
-    /// The TEMP registers of the 16-bit timers, which hold the other half of an access.
+    /// The TEMP registers of the 16-bit timers, which buffer one byte of a 16-bit access.
     temp: [u8; 4],
     ports: Ports,
     requests: Vec<(Line, Request)>,
     counts: [LineCount; Line::COUNT],
     /// The cycle at which a timer next sets a flag that may interrupt; `None` for never.
     next_timer_event: Option<u64>,
-    /// A change that the run loop has to look at.
+    /// Whether something has changed that the run loop has to handle.
     touched: bool,
     reti: bool,
     fault: Option<Fault>,
     originals: Vec<Option<Original>>,
-    /// The vectors of simavr's peripherals, without those that the board models itself.
+    /// The vectors of simavr's own peripherals.
     simavr_vectors: Vec<SimavrVector>,
-    /// The simavr vectors that request an interrupt; recomputed after simavr's peripherals were
-    /// accessed.
+    /// The requests of simavr's own peripherals: one bit per vector number. Recomputed after an
+    /// access to these peripherals.
     simavr_requests: u64,
     simavr_touched: bool,
     watched: Option<Pin>,
@@ -112,7 +113,8 @@ pub struct Peripherals {
 const DATA_SPACE_IO_END: u16 = 0xff;
 
 impl Peripherals {
-    /// Takes over the chip's I/O bus. The box must outlive the core's last instruction.
+    /// Installs these peripherals on the chip's I/O bus. They must outlive the core's last
+    /// instruction.
     pub fn install(core: &mut Core, chip: &Chip, trace: bool) -> *mut Self {
         let avr = core.pointer();
         let peripherals = Box::new(Self {
@@ -150,16 +152,16 @@ impl Peripherals {
         pointer
     }
 
-    // --- What the run loop asks ----------------------------------------------------------------
+    // --- Functions for the run loop ------------------------------------------------------------
 
-    /// The enabled requests: one bit per vector number.
+    /// Returns the enabled requests: one bit per vector number.
     pub fn requested(&mut self) -> u64 {
         let mut vectors = 0;
         if std::mem::take(&mut self.simavr_touched) {
             self.simavr_requests = self.find_simavr_requests();
-            // The board does not use simavr's queue of pending interrupts, which must be empty for
-            // SLEEP to work.
-            // SAFETY: the queue is part of the core, which lives as long as its peripherals.
+            // The board does not use simavr's queue of pending interrupts. It must be empty, or
+            // SLEEP does not work. SAFETY: the queue is part of the core, which lives as long as
+            // its peripherals.
             unsafe {
                 let queue = &mut (*self.avr).interrupts.pending;
                 queue.read = queue.write;
@@ -184,7 +186,7 @@ impl Peripherals {
         vectors | self.simavr_requests
     }
 
-    /// The vector is entered: hardware clears its flag.
+    /// Clears the flag of a vector, as the hardware does when the interrupt is taken.
     pub fn acknowledge(&mut self, vector: u8, cycle: u64) {
         self.record(cycle, EventKind::VectorEntered(vector));
         if (1..=8).contains(&vector) {
@@ -205,13 +207,13 @@ impl Peripherals {
         }
     }
 
-    /// Sets the flags that the timers have raised until `cycle`.
+    /// Sets the flags that the timers have raised by `cycle`.
     pub fn process_timers(&mut self, cycle: u64) {
         self.advance_timers(cycle);
         self.plan_timer_event();
     }
 
-    /// Notes an event of simavr's own peripherals.
+    /// Records an event of simavr's own peripherals.
     pub fn note_simavr_event(&mut self) {
         self.simavr_touched = true;
         self.touched = true;
@@ -221,12 +223,12 @@ impl Peripherals {
         self.next_timer_event
     }
 
-    /// Whether the run loop has to look at a change since the last call.
+    /// Returns whether the run loop has to handle a change since the last call.
     pub fn take_touched(&mut self) -> bool {
         std::mem::take(&mut self.touched)
     }
 
-    /// Whether a RETI was executed since the last call.
+    /// Returns whether a RETI was executed since the last call.
     pub fn take_reti(&mut self) -> bool {
         std::mem::take(&mut self.reti)
     }
@@ -244,7 +246,7 @@ impl Peripherals {
         self.touched = true;
     }
 
-    /// Edges since the last [`Self::clear_counts`].
+    /// Returns the number of edges since the last [`Self::clear_counts`].
     pub fn count(&self, line: Line) -> LineCount {
         self.counts[line.number()]
     }
@@ -253,17 +255,17 @@ impl Peripherals {
         self.counts = [LineCount::default(); Line::COUNT];
     }
 
-    /// Starts recording an output pin. The pin is pulled up until the program drives it.
+    /// Starts recording an output pin. A pull-up holds the pin high until the program drives it.
     pub fn watch(&mut self, pin: Pin) {
         self.watched = Some(pin);
     }
 
-    /// The watched pin's moves since the last call.
+    /// Returns the watched pin's moves since the last call.
     pub fn take_watched_moves(&mut self) -> std::vec::Drain<'_, (u64, bool)> {
         self.watched_moves.drain(..)
     }
 
-    /// Adds to the trace, if there is one.
+    /// Adds an event to the trace, if there is one.
     pub fn record(&mut self, cycle: u64, kind: EventKind) {
         if let Some(events) = &mut self.events {
             events.push(BoardEvent { cycle, kind });
@@ -274,7 +276,7 @@ impl Peripherals {
         self.events.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    // --- Inside --------------------------------------------------------------------------------
+    // --- Private functions ---------------------------------------------------------------------
 
     fn byte(&self, address: u16) -> u8 {
         // SAFETY: every address is a register's, and data space is larger than the registers.
@@ -286,7 +288,7 @@ impl Peripherals {
         unsafe { *self.data.add(usize::from(address)) = value }
     }
 
-    /// TIFR in the low byte, ETIFR in the high byte.
+    /// Returns TIFR in the low byte and ETIFR in the high byte.
     fn flags(&self) -> u16 {
         u16::from_le_bytes([self.byte(reg::TIFR), self.byte(reg::ETIFR)])
     }
@@ -311,8 +313,8 @@ impl Peripherals {
         }
     }
 
-    /// Only flags that are clear and may interrupt are events: the other flags are computed when
-    /// they are read.
+    /// Only clear flags that may interrupt are scheduled as events. All other flags are computed
+    /// when they are read.
     fn plan_timer_event(&mut self) {
         let wanted = self.timer_enables() & !self.flags();
         self.next_timer_event = if wanted == 0 {
@@ -434,7 +436,7 @@ impl Peripherals {
     }
 }
 
-/// Called by simavr at every RETI.
+/// simavr calls this function at each RETI.
 unsafe extern "C" fn note_reti(_: *mut simavr::avr_irq_t, _: u32, peripherals: *mut c_void) {
     // SAFETY: the pointer is from `install`, and the run loop holds no reference to it while
     // instructions run.

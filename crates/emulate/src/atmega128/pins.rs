@@ -1,47 +1,49 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The external drivers of pins, and the cycles of their moves.
+//! The external drivers of pins, and the cycles of the pins' moves.
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
 use crate::limiter::IdealLimiter;
 use crate::stimulus::{Stimulus, StimulusError, arrivals, level};
 
-/// The length of a request's pulse; half the time to the next request if that is shorter.
+/// The length in cycles of the pulse that makes a request. The pulse is shorter if the next request
+/// follows soon: at most half of the time until then.
 pub const PULSE_CYCLES: u64 = 8;
 
-/// A driver's move of its pin.
+/// A move of a pin by its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// A request: from the idle level to the other one. The idle level depends on the edge that the
-    /// program has chosen for the line at that time, so that one stimulus serves every program.
+    /// A request: the pin moves from the idle level to the other level. The idle level depends on
+    /// the edge that the program has chosen for the line, so that a stimulus works for every
+    /// program.
     Request,
-    /// The return to the idle level.
+    /// The pin returns to the idle level.
     Rest,
-    /// A move to this level.
+    /// The pin moves to this level.
     Level(bool),
 }
 
-/// A driver of one line's pin.
+/// The driver of a line's pin.
 pub enum Driver {
-    /// A stimulus of pulses.
+    /// Pulses that make requests.
     Requests {
         /// The cycles of the requests, in ascending order.
         edges: Peekable<Box<dyn Iterator<Item = u64> + Send>>,
-        /// The end of the current pulse, if one is running.
+        /// The cycle at which the current pulse ends. `None` if there is no pulse.
         rest_at: Option<u64>,
     },
-    /// A waveform.
+    /// A waveform: cycles and levels.
     Levels(Peekable<Box<dyn Iterator<Item = (u64, bool)> + Send>>),
-    /// Another chip's pin, whose moves are appended as they happen.
+    /// The pin of another chip, whose moves are appended when they happen.
     Wire(VecDeque<(u64, bool)>),
 }
 
 impl Driver {
-    /// Makes a driver from a stimulus, behind the ideal filter of regehr2005 §3.4 if there is a
-    /// limit (in cycles).
+    /// Makes a driver from a stimulus. With a limit (in cycles), the ideal filter of regehr2005
+    /// §3.4 is between the stimulus and the pin.
     ///
     /// # Errors
-    /// The stimulus cannot be run.
+    /// Fails if the stimulus cannot be run.
     pub fn new(
         stimulus: &Stimulus,
         clock_hz: u64,
@@ -64,7 +66,7 @@ impl Driver {
         })
     }
 
-    /// The cycle of the pin's next move.
+    /// Returns the cycle of the pin's next move. `None` if the pin does not move any more.
     pub fn next_move(&mut self) -> Option<u64> {
         match self {
             Self::Requests { edges, rest_at } => match (*rest_at, edges.peek().copied()) {
@@ -76,7 +78,7 @@ impl Driver {
         }
     }
 
-    /// Takes the move at [`Self::next_move`].
+    /// Removes and returns the move of [`Self::next_move`].
     pub fn take(&mut self) -> Option<Move> {
         match self {
             Self::Requests { edges, rest_at } => {

@@ -2,45 +2,46 @@
 //! The ports, and the external interrupts on their pins (data sheet, "I/O Ports" and "External
 //! Interrupts").
 //!
-//! A pin that the program drives can request an interrupt too, as on the chip. An input that
-//! nothing drives reads high. Edges reach the pending bit in the cycle in which they happen:
-//! neither the synchroniser's delay of the sampled lines nor requests caused by a change of EICRn
-//! itself are modelled.
+//! A pin that the program drives can request an interrupt, too, as on the chip. An input that
+//! nothing drives reads high. An edge sets the pending bit in the cycle of the edge. The
+//! synchroniser's delay of the sampled lines and requests caused by a change of EICRn are not
+//! modelled.
 use super::pins::Move;
 use super::registers::port_of_line;
 use crate::line::Line;
 
-/// The condition under which a line requests an interrupt: its bits ISCn1 and ISCn0.
+/// The condition under which a line requests an interrupt: the bits ISCn1 and ISCn0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sense {
-    /// The pin is low.
+    /// The line requests while the pin is low.
     Low,
-    /// The pin changes; only for the sampled lines.
+    /// Any change of the pin requests. Only sampled lines have this condition.
     Change,
-    /// The pin falls.
+    /// A falling edge requests.
     Falling,
-    /// The pin rises.
+    /// A rising edge requests.
     Rising,
 }
 
-/// An edge on a pin that requests an interrupt.
+/// The effect of an edge on the line's pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// The edge sets the pending bit.
     Edge,
-    /// The pin went low on a line that has no pending bit.
+    /// The pin went low. The line has no pending bit.
     Low,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct ExternalLevel {
     level: bool,
-    /// A stimulus of requests drives the pin: it rests at the level opposite to the program's edge.
+    /// Whether a stimulus of requests drives the pin. Such a pin rests at the level from which the
+    /// program's edge starts.
     pulsed: bool,
     in_pulse: bool,
 }
 
-/// The state of the ports: PORT, DDR and the external levels.
+/// The state of the ports: PORT, DDR and the levels of external drivers.
 #[derive(Debug, Clone)]
 pub struct Ports {
     port: [u8; 7],
@@ -50,7 +51,7 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The state after a reset: all pins are inputs.
+    /// Makes the ports in their state after a reset: all pins are inputs.
     pub fn new() -> Self {
         Self {
             port: [0; 7],
@@ -64,7 +65,7 @@ impl Ports {
         }
     }
 
-    /// Reads the register PIN.
+    /// Returns the value of the register PIN.
     pub fn pins(&self, port: usize) -> u8 {
         let mut outside = 0xff;
         for line in Line::all().filter(|line| port_of_line(line.number()) == port) {
@@ -75,22 +76,22 @@ impl Ports {
         (self.port[port] & self.ddr[port]) | (outside & !self.ddr[port])
     }
 
-    /// Writes PORT and appends the requests that this causes.
+    /// Writes PORT, and appends the requests that the write causes.
     pub fn set_port(&mut self, port: usize, value: u8, requests: &mut Vec<(Line, Request)>) {
         self.change(port, requests, |ports| ports.port[port] = value);
     }
 
-    /// Writes DDR and appends the requests that this causes.
+    /// Writes DDR, and appends the requests that the write causes.
     pub fn set_direction(&mut self, port: usize, value: u8, requests: &mut Vec<(Line, Request)>) {
         self.change(port, requests, |ports| ports.ddr[port] = value);
     }
 
-    /// Whether a line's pin is high.
+    /// Returns whether a line's pin is high.
     pub fn level(&self, line: Line) -> bool {
         self.pins(port_of_line(line.number())) & (1 << line.number()) != 0
     }
 
-    /// The condition under which a line requests an interrupt.
+    /// Returns the condition under which a line requests an interrupt.
     pub fn sense(&self, line: Line) -> Sense {
         self.sense[line.number()]
     }
@@ -126,8 +127,8 @@ impl Ports {
                     !rest
                 };
                 if self.outside[index].level == level {
-                    // The previous pulse has not ended, or the program has only now chosen its
-                    // edge.
+                    // The pin is not at the idle level: the previous pulse has not ended, or the
+                    // program has just chosen its edge.
                     self.outside[index].level = !level;
                 }
                 self.outside[index].in_pulse = true;

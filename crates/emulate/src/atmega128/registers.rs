@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The registers of the ATmega128 that the board models itself, by their addresses in data space
+//! The registers of the ATmega128 that the board itself models, with their addresses in data space
 //! (data sheet, "Register Summary"; avr-libc's `iom128.h`).
 use super::timer::FlagMasks;
 
@@ -31,7 +31,7 @@ pub const AS0: u8 = 0x08;
 /// Bits of XDIV.
 pub const XDIVEN: u8 = 0x80;
 
-/// PIN, DDR and PORT of the ports A to G.
+/// The addresses of PIN, DDR and PORT of the ports A to G.
 pub const PORTS: [[u16; 3]; 7] = [
     [0x39, 0x3a, 0x3b],
     [0x36, 0x37, 0x38],
@@ -42,25 +42,27 @@ pub const PORTS: [[u16; 3]; 7] = [
     [0x63, 0x64, 0x65],
 ];
 
-/// INT0 to INT3 are on port D, INT4 to INT7 on port E, each at the bit of its number.
+/// Returns the port of an external interrupt: INT0 to INT3 are on port D, INT4 to INT7 on port E.
+/// The bit in the port is the number of the line.
 pub const fn port_of_line(line: usize) -> usize {
     if line < 4 { 3 } else { 4 }
 }
 
-/// The vector numbers of the timers' flags: first the bits of TIFR (0 to 7), then those of ETIFR (8
-/// to 13).
+/// The vector numbers of the timers' flags: first those of TIFR (bits 0 to 7), then those of ETIFR
+/// (bits 8 to 13).
 pub const TIMER_VECTORS: [u8; 14] = [16, 15, 14, 13, 12, 11, 10, 9, 24, 28, 29, 27, 26, 25];
 
 /// The addresses of a timer's registers; the high byte of a 16-bit register follows its low byte.
 pub struct TimerRegisters {
-    /// TCCRnA; 8-bit timers have one control register, below.
+    /// The address of TCCRnA. `None` for 8-bit timers, which have a single control register.
     pub control_a: Option<u16>,
-    /// TCCRn or TCCRnB: the clock select bits are the lowest three of both.
+    /// The address of TCCRn or TCCRnB. In both the lowest three bits select the clock.
     pub control: u16,
     pub counter: u16,
     pub compare: &'static [u16],
     pub capture: Option<u16>,
-    /// The timer's flags: bits of TIFR, or of ETIFR eight bits higher.
+    /// The timer's flags. Bits 0 to 7 are those of TIFR, higher bits those of ETIFR shifted by
+    /// eight.
     pub flags: FlagMasks,
     /// The timer's prescaler reset bit in SFIOR.
     pub prescaler_reset: u8,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A timer/counter in its normal and CTC modes, exact to the cycle (ATmega128 data sheet, chapters
-//! 15 and 16).
+//! A timer/counter in normal and CTC mode, exact to the cycle (ATmega128 data sheet, chapters 15
+//! and 16).
 //!
-//! The model does no work per cycle: between two changes of its registers the counter is a function
-//! of the cycle. The events are the edges of the timer's clock. At an edge the counter takes its
-//! next value; a compare flag is set at the edge after the match, TOV at the edge from MAX to 0
-//! (figures "Timer/Counter Timing Diagram").
+//! The model does no work per cycle. Between two changes of its registers the counter is a function
+//! of the cycle. The counter takes its next value at an edge of the timer's clock. A compare flag
+//! is set at the edge after the match, and TOV at the edge from MAX to 0 (figures "Timer/Counter
+//! Timing Diagram").
 
-/// The flags of one timer, as masks in a common word of all timers' flags; 0 for a flag that the
-/// timer does not have.
+/// The flags of one timer, as masks in a word that all timers share. 0 if the timer does not have
+/// the flag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlagMasks {
     pub overflow: u16,
@@ -19,11 +19,11 @@ pub struct FlagMasks {
 /// The condition under which the counter returns to 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountMode {
-    /// After MAX.
+    /// The counter returns to 0 after MAX.
     Normal,
-    /// After a match with OCRnA (the only OCR of an 8-bit timer).
+    /// The counter returns to 0 after a match with OCRnA (with an 8-bit timer, its only OCR).
     ClearOnCompare,
-    /// After a match with ICRn, which sets ICFn.
+    /// The counter returns to 0 after a match with ICRn, which sets ICFn.
     ClearOnCapture,
 }
 
@@ -35,22 +35,22 @@ pub struct TimerCounter {
     mode: CountMode,
     compare: [u16; 3],
     capture: u16,
-    /// Cycles per edge; `None` if the timer is stopped.
+    /// The cycles per edge of the timer's clock. `None` if the timer is stopped.
     divisor: Option<u64>,
-    /// The cycle at which the prescaler was 0: a divided clock has its edges at whole multiples
-    /// from here.
+    /// A cycle at which the prescaler was 0. The edges of a divided clock are at multiples of the
+    /// divisor from here.
     prescaler_origin: u64,
-    /// The prescaler is held in reset, and with it the timer (TSM).
+    /// Whether TSM holds the prescaler in reset, which also stops the timer.
     held: bool,
-    /// The counter's value from `since` on.
+    /// The counter's value since the cycle `since`.
     value: u16,
     since: u64,
-    /// The program has written the counter: the next edge matches nothing.
+    /// Whether the program has just written the counter, so that the next edge causes no match.
     blocked: bool,
 }
 
 impl TimerCounter {
-    /// A timer that is stopped at 0.
+    /// Makes a timer that is stopped at 0.
     pub fn new(bits: u32, masks: FlagMasks) -> Self {
         Self {
             max: if bits == 8 { 0xff } else { 0xffff },
@@ -67,8 +67,8 @@ impl TimerCounter {
         }
     }
 
-    /// Moves on to `cycle` and returns the flags that were set on the way. Call it before every
-    /// change of a register.
+    /// Advances to `cycle` and returns the flags that were set on the way. The caller must do so
+    /// before each change of a register.
     pub fn advance(&mut self, cycle: u64) -> u16 {
         let mut edges = self.edges_until(cycle);
         self.since = self.since.max(cycle);
@@ -90,8 +90,8 @@ impl TimerCounter {
         flags
     }
 
-    /// The cycle at which the first of the `wanted` flags will be set if nothing changes; call it
-    /// after [`Self::advance`].
+    /// Returns the cycle at which the first of the `wanted` flags will be set if no register
+    /// changes. The caller must call [`Self::advance`] first.
     pub fn next_event(&self, wanted: u16) -> Option<u64> {
         let divisor = self.divisor.filter(|_| !self.held)?;
         let mut after = self.clone();
@@ -111,12 +111,12 @@ impl TimerCounter {
         Some(self.edge(divisor, before + edges))
     }
 
-    /// The counter's value; call it after [`Self::advance`].
+    /// Returns the counter's value. The caller must call [`Self::advance`] first.
     pub fn value(&self) -> u16 {
         self.value
     }
 
-    /// Writes the counter: the match at the next edge is blocked ("Compare Match Blocking by TCNTn
+    /// Writes the counter. This blocks the match at the next edge ("Compare Match Blocking by TCNTn
     /// Write").
     pub fn set_value(&mut self, value: u16) {
         self.value = value;
@@ -139,18 +139,19 @@ impl TimerCounter {
         self.mode = mode;
     }
 
-    /// Selects the clock: the processor's divided by `divisor`, or none.
+    /// Sets the timer's clock to the processor's clock divided by `divisor`. `None` stops the
+    /// timer.
     pub fn set_divisor(&mut self, divisor: Option<u64>) {
         self.divisor = divisor;
     }
 
-    /// The prescaler is reset at `cycle`, and stays reset while it is held.
+    /// Resets the prescaler at `cycle`. With `held` it stays in reset.
     pub fn reset_prescaler(&mut self, cycle: u64, held: bool) {
         self.prescaler_origin = cycle;
         self.held = held;
     }
 
-    /// Ends the reset by TSM: the prescaler starts from 0 at `cycle`.
+    /// Ends the reset by TSM. The prescaler starts from 0 at `cycle`.
     pub fn release_prescaler(&mut self, cycle: u64) {
         if self.held {
             self.reset_prescaler(cycle, false);
@@ -167,7 +168,7 @@ impl TimerCounter {
         }
     }
 
-    /// The cycle of the `number`-th edge from now.
+    /// Returns the cycle of the `number`-th edge from now.
     fn edge(&self, divisor: u64, number: u64) -> u64 {
         let passed = (self.since - self.prescaler_origin) / divisor;
         self.prescaler_origin + (passed + number) * divisor
@@ -197,8 +198,8 @@ impl TimerCounter {
         ]
     }
 
-    /// Passes the edge after a write of the counter: it sees no match, not even the one that would
-    /// clear the counter.
+    /// Passes the first edge after a write of the counter. This edge causes no match, not even one
+    /// that would clear the counter.
     fn pass_blocked_edge(&mut self) -> u16 {
         self.blocked = false;
         if self.value == self.max {
@@ -226,8 +227,8 @@ impl TimerCounter {
         u16::try_from(after).unwrap_or(self.max)
     }
 
-    /// The number of edges until the one after the match with `wanted`; `None` if the counter never
-    /// reaches that value.
+    /// Returns the number of edges until the edge after the match with `wanted`. `None` if the
+    /// counter never reaches that value.
     fn edges_to_match(&self, wanted: u16) -> Option<u64> {
         let (value, top, max) = (
             u64::from(self.value),
@@ -256,7 +257,7 @@ mod tests {
         capture: 16,
     };
 
-    /// A model of the data sheet's counter, edge by edge.
+    /// A model of the data sheet's counter that steps from edge to edge.
     struct Counted {
         timer: TimerCounter,
     }
@@ -345,7 +346,7 @@ mod tests {
                 apply(&mut counted.timer, &change, cycle);
                 let wanted = 0b1_1111;
                 if let Some(event) = lazy.next_event(wanted).filter(|event| *event <= cycle + wait) {
-                    // No flag is set before the event, and one is set at the event.
+                    // No flag is set before the predicted event, and one is set at the event.
                     prop_assert_eq!(lazy.clone().advance(event - 1), 0);
                     prop_assert_ne!(lazy.clone().advance(event), 0);
                     prop_assert_eq!(counted.timer.clone().advance(event - 1), 0);

@@ -12,7 +12,8 @@ use weir_report::terminal::width;
 use crate::run::{RunResult, RunSpec};
 use weir_boards::ExceptionCosts;
 
-/// Tables that fit the terminal; without colours and emphasis if the output is no terminal.
+/// Formats the tables to fit the terminal. If the output is not a terminal, there are no colours
+/// and no emphasis.
 pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     let mut text = String::new();
     let firmware = spec
@@ -78,7 +79,7 @@ pub fn text(spec: &RunSpec, result: &RunResult) -> String {
     text
 }
 
-/// What the shares contain that the emulator does not count.
+/// Explains which costs the shares contain in addition to what the emulator counts.
 fn note(costs: ExceptionCosts, result: &RunResult) -> String {
     let mut text = format!(
         "an instruction counts as a cycle; {} for each exception's entry and {} for its return,\n\
@@ -186,7 +187,7 @@ fn row(name: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     std::iter::once(name.to_owned()).chain(cells).collect()
 }
 
-/// The result as JSON; cycles are counts, rates are per second.
+/// Returns the result as JSON. Cycles are counts, rates are per second.
 pub fn json(spec: &RunSpec, board: &str, result: &RunResult) -> Value {
     let seconds = result.cycles as f64 / spec.clock_hz as f64;
     let share = |cycles: u64| percent(cycles, result.cycles) / 100.0;
@@ -278,7 +279,7 @@ pub fn rate(hertz: f64) -> String {
     Rate::from_hertz(hertz).map_or_else(|_| format!("{hertz} Hz"), |rate| rate.to_string())
 }
 
-/// A time, rounded to a useful precision.
+/// Formats a time with a useful precision.
 fn time(cycles: u64, clock_hz: u64) -> String {
     let seconds = cycles as f64 / clock_hz as f64;
     match seconds {

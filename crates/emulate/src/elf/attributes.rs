@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The attributes by which a compiler notes for what it has compiled a file: sections that Arm's
-//! ABI has introduced and RISC-V's has taken over.
+//! Build attributes, with which a compiler records the target of a file. Arm's ABI has introduced
+//! these sections, and RISC-V has adopted them.
 use object::Endianness;
 use object::read::elf::{ElfFile32, SectionHeader as _};
 
-/// An attribute of a whole file.
+/// An attribute that applies to a whole file.
 pub(super) struct Attribute {
     pub tag: u64,
-    /// 0 if it has none.
+    /// The number of the attribute. 0 if it has none.
     pub number: u64,
-    /// Empty if it has none.
+    /// The text of the attribute. Empty if it has none.
     pub text: Vec<u8>,
 }
 
-/// The section with the attributes, and what they hold.
+/// The name of the section with the attributes, and the types of their values.
 pub(super) struct AttributeForm {
     pub section: &'static str,
     pub vendor: &'static str,
-    /// Do attributes of this tag have a number, and do they have a text?
+    /// Returns, for a tag, whether its attribute has a number and whether it has a text.
     pub holds: fn(u64) -> (bool, bool),
 }
 
 impl AttributeForm {
-    /// The attributes of `file`, up to the first that cannot be read.
+    /// Returns the attributes of `file`, up to the first one that cannot be parsed.
     pub fn read(&self, file: &ElfFile32<'_, Endianness>) -> Vec<Attribute> {
         let mut found = Vec::new();
-        // A file without the section has none.
+        // A file without the section has no attributes.
         let _ = self.read_into(file, &mut found);
         found
     }

@@ -8,7 +8,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, elf};
 use super::{DataSymbol, ElfError, LoadTarget, Symbols, to_index};
 use crate::chip::Chip;
 
-/// Data addresses are above this in an AVR ELF: flash, data and EEPROM share one address space
+/// The offset of data addresses in an AVR ELF file. Flash, data and EEPROM share one address space
 /// there.
 const DATA_SPACE: u64 = 0x80_0000;
 const EEPROM_SPACE: u64 = 0x81_0000;
@@ -18,10 +18,10 @@ const EEPROM_SPACE: u64 = 0x81_0000;
 pub struct Image {
     /// The path of the file.
     pub path: PathBuf,
-    /// The flash's content from address 0; at most as long as the flash.
+    /// The content of the flash from address 0, no longer than the flash.
     pub flash: Vec<u8>,
-    /// The end of the static variables in data space, if the ELF file states it: a stack that grows
-    /// below it destroys them.
+    /// The end of the static variables in data space. `None` if the ELF file does not state it. A
+    /// stack that grows below this address overwrites the variables.
     pub data_end: Option<u16>,
     symbols: Symbols,
 }
@@ -30,7 +30,8 @@ impl Image {
     /// Reads a firmware for `chip`.
     ///
     /// # Errors
-    /// A file that cannot be read, is no linked ELF file, is for another chip, or is too large.
+    /// Fails if the file cannot be read, is not a linked ELF file, is for another chip, or is too
+    /// large.
     pub fn load(path: &Path, chip: &Chip) -> Result<Self, ElfError> {
         let wanted = LoadTarget {
             path,
@@ -85,23 +86,24 @@ impl Image {
         }
     }
 
-    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
+    /// Returns the variable of this name. Its size must be 1, 2, 4 or 8 bytes.
     ///
     /// # Errors
-    /// No such variable; the message lists similar names, or all if there are few.
+    /// Fails if there is no such variable. The message lists similar names, or all names if there
+    /// are few.
     pub fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.symbols.variable(name)
     }
 
-    /// The address of this symbol in the flash, in bytes.
+    /// Returns the address of this symbol in the flash, in bytes.
     ///
     /// # Errors
-    /// No such symbol; the message lists similar names.
+    /// Fails if there is no such symbol. The message lists similar names.
     pub fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.symbols.code_address(name)
     }
 
-    /// The function at `address`, with the address: `main+0x12 (0x01a4)`.
+    /// Returns the function that contains `address`, with the address: `main+0x12 (0x01a4)`.
     #[must_use]
     pub fn place(&self, address: u32) -> String {
         let nearest = self
@@ -117,8 +119,8 @@ impl Image {
         }
     }
 
-    /// Whether the vector at `address` leads to the C library's trap for interrupts without a
-    /// handler.
+    /// Returns whether the vector at `address` leads to the C library's default handler, which
+    /// traps interrupts without a handler.
     #[must_use]
     pub fn is_bad_interrupt(&self, address: u32) -> bool {
         let Some(&trap) = self.symbols.code.get("__bad_interrupt") else {
@@ -135,7 +137,7 @@ impl Image {
             return ((high << 16) | low) << 1 == trap;
         }
         if opcode & 0xf000 == 0xc000 {
-            // The operand of RJMP: a signed offset of twelve bits, in words, from the next
+            // The operand of RJMP is a signed 12-bit offset in words, relative to the next
             // instruction.
             let words = i32::from((((opcode & 0x0fff) << 4) as i16) >> 4);
             return address.checked_add_signed(2 + 2 * words) == Some(trap);
@@ -144,8 +146,8 @@ impl Image {
     }
 }
 
-/// Checks the chip that the compiler noted; an ELF file without a note passes if its instruction
-/// set is the chip's.
+/// Checks the chip that the compiler recorded. A file without a record is accepted if it has the
+/// chip's instruction set.
 fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), String> {
     let arch = match object::Object::flags(file) {
         object::FileFlags::Elf { e_flags, .. } => e_flags & 0x7f,
@@ -165,7 +167,7 @@ fn check_chip(file: &ElfFile32<'_, Endianness>, chip: &Chip) -> Result<(), Strin
     }
 }
 
-/// The chip's name from simavr's section `.mmcu` or from avr-libc's device note.
+/// Returns the chip's name from simavr's section `.mmcu` or from avr-libc's device note.
 fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     let text = |bytes: &[u8]| {
         let end = bytes
@@ -195,8 +197,8 @@ fn noted_chip(file: &ElfFile32<'_, Endianness>) -> Option<String> {
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     };
     let name_size = usize::try_from(word(0)?).ok()?;
-    // The device note: six addresses and sizes, the size of the offset table, the offset of the
-    // name, then the strings.
+    // The device note contains six addresses and sizes, the size of the offset table, the offset of
+    // the name, and the strings.
     let description = 12 + name_size.next_multiple_of(4);
     let table_size = usize::try_from(word(description + 24)?).ok()?;
     let strings = description + 24 + table_size.max(4);

@@ -9,7 +9,7 @@ use object::{Endianness, Object, ObjectSymbol, SymbolKind, elf};
 use super::attributes::AttributeForm;
 use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
-/// The compiler's options for the instructions that the processor executes.
+/// The compiler command for the instructions that the processor executes.
 const COMPILER: &str = "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb";
 /// The board's memories (AN385): code and data at 0, data, the block RAM, and the PSRAM.
 const MEMORIES: [Range<u64>; 4] = [
@@ -47,7 +47,7 @@ impl CortexImage {
             let (Ok(name), Ok(address)) = (symbol.name(), u32::try_from(symbol.address())) else {
                 continue;
             };
-            // `$t` and its like mark the kinds of bytes.
+            // Mapping symbols such as `$t` mark the kinds of bytes.
             if name.is_empty() || name.starts_with('$') || symbol.section_index().is_none() {
                 continue;
             }
@@ -56,7 +56,7 @@ impl CortexImage {
                     let symbol = DataSymbol { address, size };
                     symbols.data.insert(name.to_owned(), symbol);
                 }
-                // Bit 0 says that it is Thumb code.
+                // Bit 0 marks Thumb code.
                 (SymbolKind::Text, _) => {
                     symbols.code.insert(name.to_owned(), address & !1);
                 }
@@ -66,12 +66,12 @@ impl CortexImage {
         Ok(Self { symbols })
     }
 
-    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
+    /// Returns the variable of this name. Its size must be 1, 2, 4 or 8 bytes.
     pub fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.symbols.variable(name)
     }
 
-    /// The place of an instruction, for a reader.
+    /// Describes the place of an instruction for users.
     pub fn place(&self, address: u32) -> String {
         let before = self.symbols.code.iter().filter(|(_, at)| **at <= address);
         match before.max_by_key(|(_, at)| **at) {
@@ -81,7 +81,7 @@ impl CortexImage {
     }
 }
 
-/// Checks that the board has memory for all that is loaded, and that the processor finds its first
+/// Checks that all loaded bytes fit the board's memories, and that the processor finds its first
 /// instruction.
 fn check_memory(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     let endian = file.endian();
@@ -123,16 +123,16 @@ fn check_memory(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     Ok(())
 }
 
-/// The core that a file was compiled for, by Tag_CPU_arch and Tag_CPU_arch_profile of its section
-/// `.ARM.attributes` (ABI for the Arm Architecture, Addenda), if it is one whose code a Cortex-M3
-/// does not execute.
+/// Returns the core that a file was compiled for if the Cortex-M3 cannot execute its code, else
+/// `None`. The core is read from Tag_CPU_arch and Tag_CPU_arch_profile in the section
+/// `.ARM.attributes` (ABI for the Arm Architecture, Addenda).
 fn noted_core(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     const FORM: AttributeForm = AttributeForm {
         section: ".ARM.attributes",
         vendor: "aeabi",
         holds: |tag| match tag {
             32 => (true, true),
-            // CPU_raw_name, CPU_name, and from 32 on all that are odd are texts.
+            // CPU_raw_name, CPU_name, and all odd tags from 32 on have texts.
             4 | 5 => (false, true),
             _ => (tag < 32 || tag % 2 == 0, tag > 32 && tag % 2 == 1),
         },

@@ -8,21 +8,21 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind, elf};
 use super::attributes::AttributeForm;
 use super::{DataSymbol, ElfError, LoadTarget, Symbols};
 
-/// The compiler's options for the instructions that the processor executes.
+/// The compiler command for the instructions that the processor executes.
 const COMPILER: &str = "riscv64-unknown-elf-gcc -march=rv32i_zicsr -mabi=ilp32";
-/// The extensions of RV32I that the processor has, or that need no support from it.
+/// The extensions of RV32I that the processor has, or that need no support by the processor.
 const EXTENSIONS: &[&str] = &["zicsr", "zifencei"];
 
 /// A firmware, ready to be loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryImage {
-    /// The RAM's content from address 0; at most as long as the RAM.
+    /// The content of the RAM from address 0, no longer than the RAM.
     pub memory: Vec<u8>,
     symbols: Symbols,
 }
 
 impl MemoryImage {
-    /// Reads a firmware for a RAM of `ram_bytes` at address 0, where the processor starts.
+    /// Reads firmware for a RAM of `ram_bytes` bytes at address 0, where the processor starts.
     pub fn load(path: &Path, chip: &str, ram_bytes: u32) -> Result<Self, ElfError> {
         let wanted = LoadTarget {
             path,
@@ -73,12 +73,12 @@ impl MemoryImage {
         Ok(Self { memory, symbols })
     }
 
-    /// The variable of this name, which has 1, 2, 4 or 8 bytes.
+    /// Returns the variable of this name. Its size must be 1, 2, 4 or 8 bytes.
     pub fn variable(&self, name: &str) -> Result<DataSymbol, ElfError> {
         self.symbols.variable(name)
     }
 
-    /// The code address of this symbol.
+    /// Returns the code address of this symbol.
     pub fn code_address(&self, name: &str) -> Result<u32, ElfError> {
         self.symbols.code_address(name)
     }
@@ -90,7 +90,7 @@ fn inside(address: u32, size: u8, ram_bytes: u32) -> bool {
         .is_some_and(|end| end <= ram_bytes)
 }
 
-/// Checks that the processor has the instructions that the file was compiled for; the error names
+/// Checks that the processor has the instructions that the file was compiled for. The error names
 /// them.
 fn check_instructions(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     let flags = match Object::flags(file) {
@@ -109,12 +109,13 @@ fn check_instructions(file: &ElfFile32<'_, Endianness>) -> Result<(), String> {
     }
 }
 
-/// Tag_RISCV_arch of the section `.riscv.attributes` (RISC-V ELF psABI): `rv32i2p1_zicsr2p0`.
+/// Returns Tag_RISCV_arch of the section `.riscv.attributes` (RISC-V ELF psABI), such as
+/// `rv32i2p1_zicsr2p0`.
 fn noted_instructions(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     const FORM: AttributeForm = AttributeForm {
         section: ".riscv.attributes",
         vendor: "riscv",
-        // Odd tags are followed by a text, even ones by a number.
+        // Odd tags have a text, even tags a number.
         holds: |tag| (tag % 2 == 0, tag % 2 == 1),
     };
     const TAG_ARCH: u64 = 5;
@@ -123,7 +124,7 @@ fn noted_instructions(file: &ElfFile32<'_, Endianness>) -> Option<String> {
     String::from_utf8(noted.text).ok()
 }
 
-/// Whether RV32I with the processor's extensions executes code for `noted`.
+/// Returns whether the processor executes code compiled for `noted`.
 fn executes(noted: &str) -> bool {
     let mut parts = noted.split('_').map(without_version);
     matches!(parts.next(), Some("rv32i" | "rv32e"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The peer's report as the result that all boards give.
+//! Converts the plugin's report to the result that all boards return.
 use weir_peer::{ExceptionReport, Report};
 
 use super::error::QemuError;
@@ -36,8 +36,8 @@ pub(super) fn result(
             delivered: None,
         }
     });
-    // A real processor spends what exceptions cost beside their instructions when it could sleep;
-    // if it cannot, the background has less.
+    // Exceptions cost more than their instructions. On a real processor these costs reduce the time
+    // asleep, and if that is too short, the background's time.
     let handlers: u64 = vectors.iter().map(|used| used.cycles).sum();
     let left = cycles.saturating_sub(handlers);
     let background_cycles = left.min(profile.background_instructions);
@@ -57,7 +57,7 @@ pub(super) fn result(
     })
 }
 
-/// The use by an exception, with what its entry and its return cost.
+/// Converts the use of an exception, and adds the costs of its entry and return.
 fn vector(used: &ExceptionReport) -> VectorUse {
     let costs = BOARD.exception_costs();
     let beside = |taken, tail_chained| costs.map_or(0, |costs| costs.of(taken, tail_chained));

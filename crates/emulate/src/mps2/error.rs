@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// QEMU's program, which the PATH resolves.
+/// The name of QEMU's program, which is searched for in the PATH.
 pub(super) const PROGRAM: &str = "qemu-system-arm";
 /// The plugin's file.
 pub(super) const PLUGIN: &str = "libweir_peer.so";
@@ -30,7 +30,7 @@ pub enum QemuError {
         "the board mps2-an385 needs QEMU 7.2 or newer with plugins, as Debian has from 12 on"
     ))]
     TooOld(String),
-    /// There is no plugin.
+    /// The plugin was not found.
     #[error(
         "the plugin {PLUGIN} of the board mps2-an385 is missing: it is not beside this program, and neither {} nor a folder above it has {BUILD}", from.display()
     )]
@@ -47,20 +47,20 @@ pub enum QemuError {
     Build {
         /// The build script.
         script: PathBuf,
-        /// The way in which the script failed.
+        /// How the script failed.
         what: String,
     },
-    /// QEMU refused the run.
+    /// QEMU rejected the run.
     #[error("{PROGRAM} cannot run the board mps2-an385: {0}")]
     #[diagnostic(help(
         "QEMU 7.2 or newer with plugins is needed, as Debian has from 12 on; a plugin that {VARIABLE} names must be of this version of Weir"
     ))]
     Refused(String),
-    /// QEMU was ended.
+    /// A signal ended QEMU.
     #[error("{PROGRAM} was ended from outside, by signal {0}")]
     #[diagnostic(help("run it again"))]
     Ended(i32),
-    /// QEMU does not end.
+    /// QEMU did not end in time.
     #[error("{PROGRAM} has not ended after {} s, and was stopped", .0.as_secs())]
     #[diagnostic(help(
         "give a shorter --for, or a slower flood; a guest that sleeps takes longest"
@@ -72,18 +72,18 @@ pub enum QemuError {
         "look at what it does there: a fault within a fault's handler, or without one; a wild jump or pointer"
     ))]
     Lockup {
-        /// The function and the address.
+        /// The function and the address of the fault.
         place: String,
         /// QEMU's message.
         message: String,
     },
-    /// The firmware ended before there was something to measure.
+    /// The firmware ended the run before the measurement began.
     #[error("the firmware ended the run with {code} after {} us, before the measurement began", ns / 1000)]
     #[diagnostic(help("give a shorter --warmup, or a firmware that does not end or reset itself"))]
     Early {
         /// The firmware's exit code.
         code: u32,
-        /// When it did.
+        /// The time of the end in nanoseconds of emulated time.
         ns: u64,
     },
     /// A file of the run cannot be read or written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the emulation knows of the board.
+//! Facts about the board that the emulation needs.
 use std::sync::LazyLock;
 
 use weir_boards::Board;
@@ -10,7 +10,7 @@ pub(super) static BOARD: LazyLock<&'static Board> = LazyLock::new(|| {
         .unwrap_or_else(|| panic!("boards/mps2-an385 is part of this program"))
 });
 
-/// The inputs of its interrupt controller.
+/// The number of inputs of the interrupt controller.
 pub(super) const IRQS: u8 = 32;
-/// Nanoseconds of one instruction (`-icount shift=3`), which counts as a cycle.
+/// Nanoseconds per instruction (`-icount shift=3`). An instruction counts as one cycle.
 pub(super) const CYCLE_NS: u64 = 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! QEMU and its plugin: where they are, and how they are run.
+//! Finds and runs QEMU and its plugin.
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use super::error::{BUILD, PLUGIN, PROGRAM, QemuError, VARIABLE};
 use crate::built::{NotBuilt, build};
 
-/// The oldest version that is known to work.
+/// The oldest supported version of QEMU.
 const LEAST_VERSION: (u32, u32) = (7, 2);
-/// The time between two looks at whether QEMU has ended.
+/// The interval at which the program checks whether QEMU has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// QEMU with its plugin.
@@ -25,29 +25,29 @@ pub(super) struct Qemu {
 /// How a process of QEMU ended.
 pub(super) struct QemuEnd {
     pub status: ExitStatus,
-    /// What it said to stderr.
+    /// The text that QEMU wrote to stderr.
     pub said: String,
 }
 
 impl Qemu {
-    /// QEMU with the plugin of the usual name, which may not be there.
+    /// Makes a QEMU with the usual path of the plugin, which may not exist.
     pub fn unfound() -> Self {
         Self::with(PLUGIN)
     }
 
-    /// QEMU with this plugin.
+    /// Makes a QEMU with this plugin.
     pub fn with(plugin: impl Into<PathBuf>) -> Self {
         Self {
             plugin: plugin.into(),
         }
     }
 
-    /// Finds QEMU, and the plugin: the file that the variable `WEIR_PEER` names, or else the one
-    /// beside this program, or in the build folder around it, or else the one that
-    /// `boards/mps2-an385/build.sh` makes in the folder `from` or the nearest folder above it.
+    /// Finds QEMU and its plugin. The plugin is searched for in this order: the path in the
+    /// variable `WEIR_PEER`; the folder of this program; the build folder around it; the output of
+    /// `boards/mps2-an385/build.sh` in the folder `from` or the nearest folder above it.
     ///
     /// # Errors
-    /// One of them is missing, too old or cannot be built.
+    /// Fails if QEMU or the plugin is missing, too old or cannot be built.
     pub fn find(from: &Path) -> Result<Self, QemuError> {
         check_version()?;
         if let Some(plugin) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
@@ -57,7 +57,8 @@ impl Qemu {
         }
         let own = std::env::current_exe().ok();
         let folder = own.as_deref().and_then(Path::parent);
-        // Cargo keeps in deps what it has built for this program; what is beside it may be older.
+        // Cargo keeps what it has built for this program in the folder deps. A file beside this
+        // program may be older.
         let beside = folder.map(|folder| [folder.join("deps").join(PLUGIN), folder.join(PLUGIN)]);
         if let Some(plugin) = beside.into_iter().flatten().find(|path| path.is_file()) {
             return Ok(Self { plugin });
@@ -71,13 +72,13 @@ impl Qemu {
         Ok(Self { plugin })
     }
 
-    /// The plugin's path.
+    /// Returns the path of the plugin.
     pub(super) fn plugin(&self) -> &Path {
         &self.plugin
     }
 
-    /// Runs QEMU with these arguments, for at most `limit` of the host's time. What it says goes to
-    /// the file `said`.
+    /// Runs QEMU with these arguments, for at most `limit` of the host's time. QEMU's messages go
+    /// to the file `said`.
     pub(super) fn run(
         &self,
         arguments: &[OsString],
@@ -100,7 +101,7 @@ impl Qemu {
             match process.try_wait().map_err(QemuError::Start)? {
                 Some(status) => break status,
                 None if started.elapsed() > limit => {
-                    // It may end by itself in this moment; then there is nothing to kill.
+                    // QEMU may end by itself at this moment. Then there is nothing to kill.
                     let _ = process.kill();
                     let _ = process.wait();
                     return Err(QemuError::Endless(limit));
@@ -117,7 +118,8 @@ impl Qemu {
 }
 
 impl QemuEnd {
-    /// The signal that ended the process, if one did: also one upon which QEMU ended by itself.
+    /// Returns the signal that ended the process, or upon which QEMU ended by itself. `None` if
+    /// there was none.
     pub fn signal(&self) -> Option<i32> {
         const TOLD: &str = "terminating on signal ";
         let told = self.said.split(TOLD).nth(1).and_then(|rest| {
@@ -135,7 +137,7 @@ fn not_started(error: io::Error) -> QemuError {
     }
 }
 
-/// `QEMU emulator version 7.2.22 (Debian …)` is new enough.
+/// Checks a version line such as `QEMU emulator version 7.2.22 (Debian …)`.
 fn check_version() -> Result<(), QemuError> {
     let output = Command::new(PROGRAM)
         .arg("--version")

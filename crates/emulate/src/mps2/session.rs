@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`] on the board mps2-an385: writes the plan of the peer, and starts QEMU.
+//! Executes a [`RunSpec`] on the board mps2-an385: writes the plugin's plan and starts QEMU.
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,12 +22,12 @@ use crate::result::RunResult;
 use crate::stimulus::arrivals;
 use crate::stimulus::{LineStimulus, Stimulus};
 
-/// Host's seconds that a run may take beside those of its emulated time.
+/// The seconds of the host's time that a run may take in addition to the time for emulation.
 const LIMIT_SECONDS: u64 = 60;
-/// Host's seconds per emulated one: a guest that sleeps and is woken 120,000 times a second needs
-/// about ten.
+/// The most seconds of the host's time per emulated second. A guest that sleeps and is woken
+/// 120,000 times a second needs about ten.
 const SLOWEST: u64 = 100;
-/// At most so many bytes of the firmware's output are kept.
+/// The most bytes of the firmware's output that are kept.
 const MOST_SAID: usize = 1 << 20;
 
 pub(super) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
@@ -61,7 +61,7 @@ pub(super) fn run(spec: &RunSpec, qemu: &Qemu) -> Result<RunResult, RunError> {
     Ok(answer::result(spec, report, said, exit)?)
 }
 
-/// The firmware, if the board can run what `spec` asks for.
+/// Checks that the board can run `spec`, and returns the firmware.
 pub(super) fn checked(spec: &RunSpec) -> Result<CortexImage, RunError> {
     check(spec)?;
     let image = CortexImage::load(&spec.elf, BOARD.chip())?;
@@ -71,7 +71,7 @@ pub(super) fn checked(spec: &RunSpec) -> Result<CortexImage, RunError> {
     Ok(image)
 }
 
-/// Refuses what this board does not support.
+/// Rejects what this board does not support.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
     let wrong = |message: &str| Err(RunError::Spec(message.to_owned()));
     if spec.clock_hz != BOARD.clock_hz {
@@ -106,7 +106,7 @@ fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The peer's plan.
+/// Returns the plan for the plugin.
 fn plan(spec: &RunSpec, image: &CortexImage, folder: &Path) -> Result<Value, RunError> {
     let ns = |cycles: u64| format!("{}ns", cycles * CYCLE_NS);
     let end = ns(spec.warmup_cycles + spec.cycles);
@@ -138,7 +138,8 @@ fn plan(spec: &RunSpec, image: &CortexImage, folder: &Path) -> Result<Value, Run
     Ok(plan)
 }
 
-/// A flood's pattern as the peer reads it. What has no text of its own becomes a recording.
+/// Returns a flood's pattern in the form that the plugin reads. A pattern without a text form is
+/// written to a recording.
 fn pattern(spec: &RunSpec, flood: &LineStimulus, folder: &Path) -> Result<String, RunError> {
     let stimulus = |cause| RunError::Stimulus {
         line: flood.line,
@@ -209,7 +210,7 @@ fn arguments(spec: &RunSpec, qemu: &Qemu, folder: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// A path as an option of QEMU, where a comma ends a value unless there are two.
+/// Formats a path for an option of QEMU, in which a comma is written as two commas.
 fn doubled(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
@@ -219,7 +220,7 @@ fn limit(spec: &RunSpec) -> Duration {
     Duration::from_secs(LIMIT_SECONDS + SLOWEST * seconds)
 }
 
-/// Why QEMU has ended without a report.
+/// Explains why QEMU ended without a report.
 fn failure(said: &str, signal: Option<i32>, image: &CortexImage) -> QemuError {
     if let Some(message) = said.split("qemu: fatal: ").nth(1) {
         let register = message.split("R15=").nth(1).and_then(|rest| rest.get(..8));
@@ -241,7 +242,7 @@ fn failure(said: &str, signal: Option<i32>, image: &CortexImage) -> QemuError {
     })
 }
 
-/// What the firmware has said.
+/// Reads the output of the firmware.
 fn said(path: &Path) -> String {
     let mut bytes = std::fs::read(path).unwrap_or_default();
     bytes.truncate(MOST_SAID);

@@ -9,7 +9,7 @@ use crate::emulation::RunSpec;
 use crate::line::Line;
 use crate::result::{LineUse, RunResult, VectorUse};
 
-/// The simulator's JSON. Its other members are for other readers.
+/// The simulator's JSON output. Other programs read its other members.
 #[derive(Debug, Deserialize)]
 pub struct SimulatorResult {
     cycles: u64,
@@ -55,15 +55,15 @@ struct Wire {
     delivered: u64,
 }
 
-/// RISC-V reserves the causes from here on for the platform.
+/// The first number of the causes that RISC-V reserves for the platform.
 const FIRST_LINE: u8 = 16;
-/// The numbers of exceptions come after those of all lines: an exception is no interrupt, but costs
-/// as much.
+/// The first number of exceptions, above those of all lines. Exceptions are listed like interrupts,
+/// because they cost as much.
 const FIRST_EXCEPTION: u8 = 64;
 
 impl Trap {
-    /// The use by an interrupt; the controller's lines above the event wires belong to the limiter
-    /// and the bus.
+    /// Returns the use of an interrupt. The controller's lines above the event wires belong to the
+    /// limiter and the bus.
     fn interrupt(self) -> VectorUse {
         let name = match (self.line, self.cause) {
             (Some(line), _) => match usize::from(line).checked_sub(BOARD.lines.len()) {
@@ -102,7 +102,7 @@ impl Trap {
 }
 
 impl SimulatorResult {
-    /// Converts to the result that all boards give. Only driven lines are kept.
+    /// Converts the report to the result that all boards return. Only driven lines are kept.
     pub fn into_result(self, spec: &RunSpec) -> RunResult {
         let driven = spec.driven_lines();
         let lines = self.lines.into_iter().filter_map(|wire| {

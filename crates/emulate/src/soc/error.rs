@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// The environment variable that names the program, in place of building it.
+/// The environment variable with the path of the program. If it is set, the program is not built.
 pub(super) const VARIABLE: &str = "WEIR_SOC";
 /// The script that builds the program and prints its path, relative to the repository's root.
 pub(super) const BUILD: &str = "boards/soc/build.sh";
@@ -11,7 +11,7 @@ pub(super) const BUILD: &str = "boards/soc/build.sh";
 /// Why the board cannot be simulated.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum SimulatorError {
-    /// The sources of the simulator are missing.
+    /// The sources of the simulator were not found.
     #[error("cannot find the simulator of the board soc: neither {} nor a folder above it has {BUILD}", from.display())]
     #[diagnostic(help(
         "change into a clone of Weir's repository, which can build it, or name the program: {VARIABLE}=PATH"
@@ -28,7 +28,7 @@ pub enum SimulatorError {
     Build {
         /// The build script.
         script: PathBuf,
-        /// The way in which the script failed.
+        /// How the script failed.
         what: String,
     },
     /// The simulator cannot be started.

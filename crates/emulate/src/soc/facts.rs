@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the emulation knows of the board.
+//! Facts about the board that the emulation needs.
 use std::sync::LazyLock;
 
 use weir_boards::Board;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The moves of the wires in the simulator's format: the cycle and the level of each move, in one
-//! number.
+//! Writes the moves of the wires in the simulator's format: one number contains the cycle and the
+//! level of a move.
 use std::io::{self, Write};
 
 use crate::atmega128::{Driver, Move};
 
-/// Writes the moves before cycle `end`, and returns their number. A request is a rising edge, as
-/// the event devices expect.
+/// Writes the moves before cycle `end`, and returns their number. A request becomes a rising edge,
+/// because the event devices expect one.
 pub fn write(driver: &mut Driver, end: u64, file: &mut impl Write) -> io::Result<u64> {
     let mut count = 0;
     while let Some(cycle) = driver.next_move().filter(|cycle| *cycle < end) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Carries out a [`RunSpec`] on the board soc: writes the simulator's input, and starts the
-//! simulator.
+//! Executes a [`RunSpec`] on the board soc: writes the simulator's input and starts the simulator.
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -61,7 +60,7 @@ pub(super) fn run(spec: &RunSpec, simulator: &Simulator) -> Result<RunResult, Ru
     Ok(simulator.ask(&arguments)?.into_result(spec))
 }
 
-/// The firmware, if the board can run what `spec` asks for.
+/// Checks that the board can run `spec`, and returns the firmware.
 pub(super) fn checked(spec: &RunSpec) -> Result<MemoryImage, RunError> {
     check(spec)?;
     let program = MemoryImage::load(&spec.elf, &BOARD.name, BOARD.ram_bytes)?;
@@ -74,7 +73,7 @@ pub(super) fn checked(spec: &RunSpec) -> Result<MemoryImage, RunError> {
     Ok(program)
 }
 
-/// Refuses what this board does not support.
+/// Rejects what this board does not support.
 fn check(spec: &RunSpec) -> Result<(), RunError> {
     if spec.trace {
         return Err(RunError::Spec(

@@ -15,19 +15,19 @@ pub(super) struct Simulator {
 }
 
 impl Simulator {
-    /// The simulator at this path.
+    /// Makes a simulator with the program at this path.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
         }
     }
 
-    /// The program that the variable `WEIR_SOC` names, or else the one that `boards/soc/build.sh`
-    /// makes, in the folder `from` or the nearest folder above it that has this script. The first
-    /// build takes minutes, and reports its progress on stderr.
+    /// Finds the program. The variable `WEIR_SOC` may contain its path. Otherwise
+    /// `boards/soc/build.sh` builds it, in the folder `from` or the nearest folder above it that
+    /// has this script. The first build takes minutes, and reports its progress on stderr.
     ///
     /// # Errors
-    /// The script is missing, or fails, for example because a tool is missing.
+    /// Fails if the script is missing or fails, for example because a tool is missing.
     pub fn find(from: &Path) -> Result<Self, SimulatorError> {
         if let Some(program) = std::env::var_os(VARIABLE).filter(|program| !program.is_empty()) {
             return Ok(Self::at(program));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The effects of reading and writing a register, and the cycle in which they happen.
+//! The effects of register accesses, and the cycle in which they take place.
 //!
-//! IN and OUT access a register in their only cycle, LDS, STS and the indirect forms in their
-//! second one; SBI and CBI read in the first and write in the second. A write takes effect at the
-//! end of its cycle.
+//! IN and OUT access a register in their only cycle; LDS, STS and the indirect instructions do so
+//! in their second cycle. SBI and CBI read in the first and write in the second. A write takes
+//! effect at the end of its cycle.
 use std::ffi::c_void;
 
 use simavr_ffi as simavr;
@@ -19,12 +19,12 @@ use crate::result::EventKind;
 #[derive(Debug, Clone, Copy)]
 enum Register {
     TimerControl(usize),
-    /// The low byte of a 16-bit counter: the high byte comes from TEMP.
+    /// The low byte of a 16-bit counter. Reading it copies the high byte to TEMP.
     CounterLow(usize),
     CounterHigh(usize),
     Counter8(usize),
     CompareLow(usize, usize),
-    /// A high byte that is written through TEMP and read directly.
+    /// A high byte that is written through TEMP but read directly.
     CompareHigh(usize),
     Compare8(usize),
     CaptureLow(usize),
@@ -38,7 +38,7 @@ enum Register {
     Pins(usize),
     Direction(usize),
     Port(usize),
-    /// A register of which only some bits are refused.
+    /// A register with some bits whose use is an error.
     Watched,
 }
 
@@ -99,7 +99,7 @@ fn register_at(address: u16) -> Option<Register> {
 }
 
 impl Register {
-    /// Whether reading does more than fetch the byte in data space.
+    /// Returns whether reading has effects beyond fetching the byte in data space.
     fn has_read_hook(self) -> bool {
         matches!(
             self,
@@ -224,7 +224,7 @@ impl Peripherals {
         self.originals[usize::from(address)] = Some(original);
     }
 
-    /// Notes that the program uses one of simavr's own peripherals.
+    /// Records that the program has accessed one of simavr's own peripherals.
     fn note_access(&mut self) {
         self.simavr_touched = true;
         self.raise_touched();
@@ -304,7 +304,7 @@ impl Peripherals {
         }
         match register {
             Register::TimerFlags => {
-                // Writing a one clears a flag; a flag that is set in this very cycle stays set.
+                // Writing a one clears a flag. A flag that is set in the same cycle stays set.
                 self.advance_timers(cycle);
                 self.set_byte(address, self.byte(address) & !value);
                 self.plan_timer_event();
@@ -387,7 +387,8 @@ impl Peripherals {
         }
     }
 
-    /// PSR0 and PSR321 reset their prescalers and clear themselves, unless TSM keeps them set.
+    /// PSR0 and PSR321 reset their prescalers. Hardware clears these bits, unless TSM keeps them
+    /// set.
     fn write_sfior(&mut self, value: u8, effective: u64) {
         let synchronising = value & reg::TSM != 0;
         for (timer, registers) in self.timers.iter_mut().zip(&reg::TIMERS) {
@@ -416,7 +417,7 @@ impl Peripherals {
             };
             self.ports.set_sense(line, sense);
             if sense == Sense::Low {
-                // "The flags are always cleared when configured as a level interrupt."
+                // Data sheet: "The flags are always cleared when configured as a level interrupt."
                 self.set_byte(reg::EIFR, self.byte(reg::EIFR) & !(1 << line.number()));
             }
         }
@@ -463,7 +464,7 @@ fn high(value: u16) -> u8 {
     value.to_le_bytes()[1]
 }
 
-/// [`register_at`] from a table, because every access calls it.
+/// Looks up [`register_at`] in a table, because every access calls this function.
 fn register_at_cached(address: u16) -> Option<Register> {
     static TABLE: std::sync::LazyLock<Vec<Option<Register>>> =
         std::sync::LazyLock::new(|| (0..=DATA_SPACE_IO_END).map(register_at).collect());
