@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How blocks of the guest's instructions end.
+//! Classifies the ends of the guest's instruction blocks.
 
-/// How a block ends.
+/// The kind of instruction that ends a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BlockEnd {
-    /// By an instruction that can return from an exception: BX, or one that loads the PC.
+    /// An instruction that can return from an exception: BX, or a load of the PC.
     Return,
-    /// By WFI.
+    /// WFI.
     Sleep,
-    /// By one that masks interrupts, or lets them come.
+    /// An instruction that masks or unmasks interrupts.
     Mask(Mask),
-    /// By anything else.
+    /// Any other instruction.
     Other,
 }
 
 impl BlockEnd {
-    /// The end of a block whose last instruction has these halfwords.
+    /// Classifies a block by the halfwords of its last instruction.
     #[must_use]
     pub fn of(first: u16, second: u16) -> Self {
         let loads_pc = match first {
-            // POP {..., pc}; BX is below.
+            // POP {..., pc}. BX is handled below.
             0xbd00..=0xbdff => true,
-            // LDMIA, LDMDB, with or without writeback.
+            // LDMIA and LDMDB, with or without writeback.
             _ if matches!(first & 0xffd0, 0xe890 | 0xe910) => second & 0x8000 != 0,
             // LDR.W.
             _ if matches!(first & 0xfff0, 0xf850 | 0xf8d0) => second >> 12 == 15,
@@ -37,18 +37,18 @@ impl BlockEnd {
     }
 }
 
-/// An instruction that masks interrupts or lets them come.
+/// An instruction that masks or unmasks interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mask {
-    /// CPSID i, or else CPSIE i.
+    /// CPSID i if true, CPSIE i if false.
     All(bool),
-    /// MSR BASEPRI, or BASEPRI_MAX, from this register: interrupts of some urgencies, none if it
-    /// is 0.
+    /// MSR BASEPRI or BASEPRI_MAX from the register of this number. The register's value masks
+    /// interrupts of some urgencies, or none if it is 0.
     Some(u8),
 }
 
 impl Mask {
-    /// The instruction with these halfwords, if it is one.
+    /// Decodes an instruction from its halfwords. `None` if it does not change the mask.
     pub(crate) fn of(first: u16, second: u16) -> Option<Self> {
         match (first, second) {
             (0xb672, _) => Some(Self::All(true)),
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(Mask::of(0xb662, 0), Some(Mask::All(false)));
         assert_eq!(Mask::of(0xf383, 0x8811), Some(Mask::Some(3)));
         assert_eq!(Mask::of(0xf380, 0x8812), Some(Mask::Some(0)));
-        // msr psp, r0; cpsid f.
+        // The halfwords of `msr psp, r0` and `cpsid f`.
         assert_eq!(Mask::of(0xf380, 0x8809), None);
         assert_eq!(Mask::of(0xb671, 0), None);
     }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long a frame takes.
+//! The transmission time of frames.
 
-/// Nanoseconds of a byte at 100 Mbit/s, what a LAN9118 speaks.
+/// Nanoseconds per byte at 100 Mbit/s, the speed of a LAN9118.
 const BYTE_NS: u64 = 80;
-/// Bytes of a frame without its checksum, at least (IEEE 802.3): shorter ones are padded.
+/// The least length of a frame in bytes, without its checksum (IEEE 802.3). Shorter frames are
+/// padded.
 pub(crate) const LEAST: usize = 60;
-/// Preamble and start delimiter.
+/// The bytes of preamble and start delimiter.
 const BEFORE: u64 = 8;
-/// The frame's checksum.
+/// The bytes of the frame's checksum.
 const CHECKSUM: u64 = 4;
-/// The pause until the next frame.
+/// The interframe gap in bytes.
 const GAP: u64 = 12;
 
-/// One direction of a cable of 100 Mbit/s: it carries one frame after the other, each as soon as
-/// the one before it and the pause behind it are over. The cable has no length.
+/// One direction of a 100 Mbit/s cable. Frames are transmitted one after the other, separated by
+/// the interframe gap. The propagation delay is zero.
 #[derive(Debug, Default)]
 pub struct Cable {
     free_at: u64,
@@ -21,8 +22,8 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// Begins to carry a frame of `length` bytes (without its checksum) at `now` or once the wire
-    /// is free, and returns the time at which its last bit arrives.
+    /// Starts to transmit a frame of `length` bytes (without its checksum) at `now`, or when the
+    /// wire is free. Returns the time at which its last bit arrives.
     pub fn carry(&mut self, now: u64, length: usize) -> u64 {
         let begin = now.max(self.free_at);
         self.longest_wait = self.longest_wait.max(begin - now);
@@ -31,7 +32,7 @@ impl Cable {
         end
     }
 
-    /// The longest time that a frame has waited for the wire.
+    /// Returns the longest time that a frame has waited for the wire.
     #[must_use]
     pub fn longest_wait(&self) -> u64 {
         self.longest_wait
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_shortest_frame_takes_its_time() {
-        // 72 bytes of 80 ns each.
+        // The frame has 72 bytes of 80 ns each.
         assert_eq!(Cable::default().carry(1000, 42), 1000 + 5760);
         assert_eq!(Cable::default().carry(1000, 60), 1000 + 5760);
         assert_eq!(Cable::default().carry(1000, 61), 1000 + 5840);
@@ -55,7 +56,7 @@ mod tests {
         let mut wire = Cable::default();
         let first = wire.carry(0, 60);
         let times: Vec<u64> = (0..3).map(|_| wire.carry(0, 60)).collect();
-        // 84 bytes from begin to begin: 148 809 frames a second.
+        // The distance between frame starts is 84 bytes, which gives 148 809 frames a second.
         assert_eq!(times, [first + 6720, first + 2 * 6720, first + 3 * 6720]);
         assert_eq!(wire.carry(1_000_000, 60), 1_005_760);
         assert_eq!(wire.longest_wait(), 3 * 6720);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Those who ask the guest something, at the times of a pattern, and measure how long it takes.
+//! Clients that send requests to the guest at the times of a pattern, and measure the latency of
+//! the answers.
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
@@ -14,51 +15,52 @@ use crate::stream::{Dialogue, StreamClient};
 use crate::times::time;
 use crate::udp::UdpClient;
 
-/// Who asks the guest, what, and when.
+/// A client of the plan: its requests and their times.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientPlan {
-    /// What is asked.
+    /// The kind of request.
     pub ask: Question,
-    /// The guest's port. Each question has a usual one; `tcp` has 80.
+    /// The guest's port. `None` means the usual port of the kind of request; for `tcp` that is 80.
     pub port: Option<u16>,
-    /// When it is asked, in the language of `weir-arrivals`.
+    /// The times of the requests, as a pattern of `weir-arrivals`.
     pub pattern: String,
-    /// The seed of a random pattern that has none of its own.
+    /// The seed for a random pattern that states no seed.
     #[serde(default)]
     pub seed: u64,
-    /// How often.
+    /// The number of requests.
     pub count: u32,
-    /// The time from which the pattern counts, in nanoseconds.
+    /// The start time of the pattern, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub begin: u64,
-    /// How long an answer is waited for, in nanoseconds.
+    /// The longest time to wait for an answer, in nanoseconds.
     #[serde(default = "patience", deserialize_with = "time")]
     pub patience: u64,
-    /// Does it read what it gets over TCP? If not, it asks all the same and its window closes.
+    /// Whether the client reads the data that it receives over TCP. If not, it still sends
+    /// requests, and its receive window closes.
     #[serde(default = "yes")]
     pub reads: bool,
-    /// Does it acknowledge what it gets over TCP? If not, it is as one that has lost its power: the
-    /// guest sends it the same again and again.
+    /// Whether the client acknowledges the data that it receives over TCP. If not, it behaves like
+    /// a host that has lost its power, and the guest retransmits.
     #[serde(default = "yes")]
     pub acknowledges: bool,
 }
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
-    /// A datagram of so many bytes, which is to come back as it was (RFC 862).
+    /// A datagram of this many bytes, which the guest has to echo unchanged (RFC 862).
     Udp(u16),
-    /// A connection, which is closed as soon as it stands.
+    /// A TCP connection, which is closed as soon as it is established.
     Tcp,
-    /// A page (HTTP 1.0), by its path.
+    /// A page with this path over HTTP 1.0.
     Http(String),
-    /// Registers of a Modbus/TCP server: function 3, on one connection.
+    /// A Modbus/TCP request for registers (function 3). All requests use one connection.
     Modbus {
-        /// The first one's number.
+        /// The number of the first register.
         first: u16,
-        /// How many.
+        /// The number of registers.
         count: u16,
     },
 }
@@ -71,7 +73,7 @@ fn yes() -> bool {
     true
 }
 
-/// A client of the plan at work: when it asks, and how.
+/// The state of a client during a run.
 pub(crate) struct ClientRun {
     arrivals: Arrivals,
     begin: u64,
@@ -81,7 +83,7 @@ pub(crate) struct ClientRun {
     transport: Transport,
 }
 
-/// How a client reaches the guest.
+/// The protocol by which a client reaches the guest.
 enum Transport {
     Udp(UdpClient),
     Stream(StreamClient),
@@ -122,7 +124,8 @@ impl ClientRun {
         Ok(client)
     }
 
-    /// When it has something to do that no frame causes: to ask, or to give an answer up.
+    /// Returns the next time at which the client has to act without having received a frame: to
+    /// send a request or to give up an answer.
     pub(crate) fn wanted(&self) -> Option<u64> {
         let waits = match &self.transport {
             Transport::Udp(udp) => udp.oldest(),
@@ -132,7 +135,8 @@ impl ClientRun {
         self.next.into_iter().chain(deadline).min()
     }
 
-    /// Does what is due at `now`: asks, reads answers, gives up.
+    /// Does what is due at `now`: sends requests, reads answers, and gives up answers that are
+    /// late.
     pub(crate) fn progress(
         &mut self,
         now: u64,

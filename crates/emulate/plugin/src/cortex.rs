@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's processor in QEMU: its registers and memory, the input lines of its interrupt
-//! controller, and the number of its instructions.
+//! Access to the guest's processor in QEMU: its registers and memory, the input lines of its
+//! interrupt controller, and the instruction count.
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,20 +9,20 @@ use crate::processor::Processor;
 use crate::qemu::{functions, symbol};
 use crate::variables::Memory;
 
-/// QEMU's path of the container that has the processor and its interrupt controller. Its nameless
+/// The QEMU object that contains the processor and its interrupt controller. Its unnamed GPIO
 /// inputs are the controller's lines.
 const CONTAINER: &CStr = c"/machine/armv7m";
-/// QEMU's number of the status register for a debugger.
+/// The number of the status register in QEMU's debugger interface.
 const STATUS: c_int = 25;
-/// The bits of the status that are the number of the exception.
+/// The bits of the status register that contain the exception number.
 const EXCEPTION: u32 = 0x1ff;
-/// The first of the registers that say which lines are pending (NVIC_ISPR0).
+/// The address of the first register with the pending bits of lines (NVIC_ISPR0).
 const PENDING: u32 = 0xe000_e200;
-/// The register that says where the vector table is (VTOR).
+/// The address of the register that contains the address of the vector table (VTOR).
 const VECTOR_TABLE: u32 = 0xe000_ed08;
-/// The exceptions of the board: 16 of the processor, and its controller's lines.
+/// The number of exceptions of the board: 16 of the processor plus the controller's lines.
 const EXCEPTIONS: u32 = 16 + 32;
-/// QEMU's `QEMU_PLUGIN_CB_R_REGS`: a callback reads registers.
+/// QEMU's `QEMU_PLUGIN_CB_R_REGS`: the callback reads registers.
 pub(crate) const READS_REGISTERS: c_int = 1;
 /// QEMU's `QEMU_PLUGIN_INLINE_ADD_U64`.
 const ADD: c_int = 0;
@@ -58,14 +58,14 @@ functions! {
 }
 
 functions! {
-    // Up to 8.2.
+    // QEMU's functions up to version 8.2.
     CounterFunctions {
         qemu_plugin_register_vcpu_insn_exec_inline: fn(*mut c_void, c_int, *mut c_void, u64);
     }
 }
 
 functions! {
-    // From 9.0 on.
+    // QEMU's functions from version 9.0 on.
     ScoreFunctions {
         qemu_plugin_scoreboard_new: fn(usize) -> *mut c_void;
         qemu_plugin_scoreboard_find: fn(*mut c_void, c_uint) -> *mut c_void;
@@ -73,7 +73,7 @@ functions! {
     }
 }
 
-/// QEMU's `qemu_plugin_u64`: a number per processor.
+/// QEMU's `qemu_plugin_u64`, which has a value for each processor.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Score {
@@ -84,13 +84,13 @@ pub(crate) struct Score {
 // SAFETY: QEMU finds and changes the number of a processor in any thread.
 unsafe impl Send for Score {}
 
-/// Counts the executed instructions, in the way of this QEMU.
+/// Counts the executed instructions, by the interface that this version of QEMU has.
 pub(crate) enum Counter {
     Shared(CounterFunctions),
     PerProcessor(ScoreFunctions, Score),
 }
 
-/// What [`Counter::Shared`] counts in.
+/// The counter of [`Counter::Shared`].
 static EXECUTED: AtomicU64 = AtomicU64::new(0);
 
 impl Counter {
@@ -104,10 +104,10 @@ impl Counter {
         Ok(Self::PerProcessor(functions, Score { board, offset: 0 }))
     }
 
-    /// Makes an instruction count.
+    /// Adds code to an instruction that counts its executions.
     ///
     /// # Safety
-    /// The instruction is one of a block that is being translated.
+    /// The instruction must belong to a block that is being translated.
     pub(crate) unsafe fn count(&self, instruction: *mut c_void) {
         match self {
             // SAFETY: the counter lives for ever; only the guest's one processor changes it.
@@ -143,14 +143,15 @@ impl Counter {
     }
 }
 
-/// The guest's processor and its interrupt controller, once there are some.
+/// The guest's processor and its interrupt controller, once QEMU has created them.
 #[derive(Clone, Copy)]
 pub struct Cortex {
     pub(crate) functions: Functions,
     cpu: *mut c_void,
     container: *mut c_void,
     bytes: *mut Bytes,
-    /// The address of the word that tells the running thread, if there is one.
+    /// The address of the word that identifies the running thread. `None` if there is only one
+    /// thread.
     pub(crate) thread: Option<u32>,
 }
 
@@ -161,10 +162,10 @@ unsafe impl Send for Cortex {}
 unsafe impl Sync for Cortex {}
 
 impl Cortex {
-    /// Looks QEMU's functions up.
+    /// Looks up QEMU's functions.
     ///
     /// # Errors
-    /// The name of a function that this QEMU does not have.
+    /// The error is the name of a function that this QEMU does not have.
     pub fn find() -> Result<Self, &'static str> {
         let functions = Functions::find()?;
         Ok(Self {
@@ -177,10 +178,10 @@ impl Cortex {
         })
     }
 
-    /// Finds the processor and its interrupt controller, after the machine was made.
+    /// Finds the processor and its interrupt controller. The machine must have been created.
     ///
     /// # Errors
-    /// The machine has none of the kind.
+    /// Fails if the machine has no such processor or controller.
     pub fn connect(&mut self) -> Result<(), String> {
         // SAFETY: the path ends with a zero; QEMU needs no answer to whether it is ambiguous. The
         // first processor has the number 0.
@@ -197,7 +198,7 @@ impl Cortex {
         Ok(())
     }
 
-    /// Has the interrupt controller this line?
+    /// Returns whether the interrupt controller has this line.
     pub fn has_line(&self, irq: u16) -> bool {
         // SAFETY: the container is there from `connect` on; the name ends with a zero, and without
         // the property the answer is 0.
@@ -216,7 +217,7 @@ impl Cortex {
         unsafe { (self.functions.qdev_get_gpio_in)(self.container, c_int::from(irq)) }
     }
 
-    /// Reads memory, or a register of a device; none where there is nothing.
+    /// Reads memory or a device register. `None` if there is nothing at the address.
     pub fn read<const BYTES: usize>(&self, address: u32) -> Option<[u8; BYTES]> {
         let mut content = [0; BYTES];
         if self.cpu.is_null() {
@@ -235,7 +236,7 @@ impl Cortex {
         (answer == 0).then_some(content)
     }
 
-    /// Does the vector table name this address?
+    /// Returns whether a vector in the vector table contains this address.
     pub(crate) fn has_handler(&self, address: u32) -> bool {
         let word = |address| self.read::<4>(address).map(u32::from_le_bytes);
         let Some(table) = word(VECTOR_TABLE) else {
@@ -252,7 +253,7 @@ impl Cortex {
             if (*self.bytes).length < 4 {
                 return 0;
             }
-            // Debuggers get registers in the guest's byte order, which is little endian.
+            // Debuggers get registers in the guest's byte order, which is little-endian.
             u32::from_le_bytes(*(*self.bytes).data.cast::<[u8; 4]>())
         }
     }

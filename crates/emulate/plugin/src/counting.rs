@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the instructions that the guest executes, by the blocks that QEMU translates.
+//! Counts the instructions that the guest executes, block by block as QEMU translates them.
 use std::collections::HashMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,34 +13,36 @@ use crate::profile::Profile;
 use crate::stores;
 use crate::ways::{Block, Ways};
 
-/// Counts what the guest executes. Blocks are translated and executed in the processor's thread,
-/// which may hold this lock without QEMU's big one; whoever holds that lock may ask for this one.
+/// The state of counting. Blocks are translated and executed in the processor's thread, which may
+/// take this lock without QEMU's big lock. A thread that holds the big lock may take this one, but
+/// not the other way round.
 static COUNTING: Mutex<Option<Counting>> = Mutex::new(None);
 
-/// What is needed for counting.
+/// The state of counting.
 pub struct Counting {
-    /// What was counted.
+    /// The results.
     profile: Profile,
     counter: Counter,
     cortex: Cortex,
-    /// QEMU translates a block as often as it likes; what the callbacks of each get lives for ever.
+    /// The block of each address and kind of end. QEMU may translate a block repeatedly, and the
+    /// data of its callbacks is never freed, so each block is kept once.
     blocks: HashMap<(u32, BlockEnd), &'static Block>,
 }
 
-/// The processor whose instructions are counted, once it translates, and whether each of its blocks
-/// is looked at.
+/// The processor whose instructions are counted, and whether each of its blocks is examined. Set
+/// when the processor translates its first block.
 static COUNTED: OnceLock<(Cortex, bool)> = OnceLock::new();
-/// Its ways on which nothing is to be counted.
+/// The transitions between blocks at which nothing has to be examined.
 static WAYS: Ways = Ways::new();
 
 fn counting() -> MutexGuard<'static, Option<Counting>> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts from now on, before the machine is made, and measures what the plan says.
+/// Starts counting and measuring according to the plan. The machine must not have been created yet.
 ///
 /// # Errors
-/// The name of a function that this QEMU does not have.
+/// The error is the name of a function that this QEMU does not have.
 pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static str> {
     let mut cortex = Cortex::find()?;
     cortex.thread = plan.thread;
@@ -54,24 +56,25 @@ pub fn begin_counting(plugin: u64, plan: &MeasurePlan) -> Result<(), &'static st
     Ok(())
 }
 
-/// Notes the edges of these pins from now on, before the machine is made.
+/// Starts recording the edges of these pins. The machine must not have been created yet.
 ///
 /// # Errors
-/// The name of a function that this QEMU does not have.
+/// The error is the name of a function that this QEMU does not have.
 pub fn begin_noting(plugin: u64, plans: &[OutputPlan]) -> Result<(), &'static str> {
     stores::begin(plans)?;
     look_at_blocks(plugin, &Cortex::find()?);
     Ok(())
 }
 
-/// Asks QEMU to show all blocks that it translates.
+/// Registers a callback for all blocks that QEMU translates.
 fn look_at_blocks(plugin: u64, cortex: &Cortex) {
     let register = cortex.functions.qemu_plugin_register_vcpu_tb_trans_cb;
     // SAFETY: the function lives as long as the plugin, which is never unloaded.
     unsafe { register(plugin, block_translated) };
 }
 
-/// Does something with the profile, if there is one, and the number of executed instructions.
+/// Calls `act` with the profile and the number of executed instructions. Returns `None` if nothing
+/// is counted.
 pub fn with_profile<T>(act: impl FnOnce(&mut Profile, u64) -> T) -> Option<T> {
     counting().as_mut().map(|counting| {
         let executed = counting.counter.read();
@@ -86,7 +89,7 @@ unsafe extern "C" fn block_translated(_plugin: u64, block: *mut c_void) {
     let Some(counting) = counting.as_mut() else {
         return;
     };
-    // The processor is there: it translates.
+    // The processor exists, because it translates a block.
     if COUNTED.get().is_none() && counting.cortex.connect().is_ok() {
         COUNTED.get_or_init(|| (counting.cortex, counting.profile.has_spans()));
     }
@@ -134,7 +137,8 @@ unsafe extern "C" fn block_executed(_cpu: c_uint, data: *mut c_void) {
     if !looks_at_all && WAYS.is_known(block, || cortex.exception()) {
         return;
     }
-    // Without a lock: this asks for QEMU's big one, whose holder may ask for that of the counts.
+    // No lock may be held here: the call takes QEMU's big lock, whose holder may wait for the lock
+    // of the counts.
     if block.is_unasked() {
         block.tell(cortex.has_handler(block.begin));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A DHCP server (RFC 2131) that has one address, the guest's.
+//! A DHCP server (RFC 2131) with a single address, that of the guest.
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
@@ -13,20 +13,20 @@ use crate::CLOCK_HZ;
 use crate::report::DhcpReport;
 use crate::times::time;
 
-/// Bytes of the longest message.
+/// The size of the longest message in bytes.
 const LONGEST: usize = 1024;
-/// Messages that may wait.
+/// The most messages that may wait.
 const WAITING: usize = 8;
 const MASK: Ipv4Addr = Ipv4Addr::new(255, 255, 255, 0);
 
-/// A DHCP server.
+/// The settings of a DHCP server.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DhcpPlan {
-    /// Does it answer? Otherwise it counts what it is asked.
+    /// Whether the server answers. If not, it only counts the messages.
     #[serde(default = "answers")]
     pub answers: bool,
-    /// How long a lease holds, in nanoseconds.
+    /// The duration of a lease in nanoseconds.
     #[serde(default = "lease", deserialize_with = "time")]
     pub lease: u64,
 }
@@ -39,7 +39,7 @@ fn lease() -> u64 {
     3600 * CLOCK_HZ
 }
 
-/// The server at work.
+/// The state of a DHCP server.
 pub(crate) struct DhcpServer {
     plan: DhcpPlan,
     own: Ipv4Addr,
@@ -49,7 +49,7 @@ pub(crate) struct DhcpServer {
 }
 
 impl DhcpServer {
-    /// A server at `own` that gives the address `guest`.
+    /// Makes a server with the address `own`, which assigns the address `guest`.
     pub(crate) fn new(
         plan: &DhcpPlan,
         own: Ipv4Addr,
@@ -75,14 +75,14 @@ impl DhcpServer {
         }
     }
 
-    /// Answers what has arrived.
+    /// Answers the messages that have arrived.
     pub(crate) fn progress(&mut self, now: u64, sockets: &mut SocketSet<'static>) {
         let socket = sockets.get_mut::<Socket>(self.socket);
         while let Ok((bytes, _)) = socket.recv() {
             let answer = self.answer(now, bytes);
             if let Some(answer) = answer.filter(|_| self.plan.answers) {
-                // The client has no address yet, so everybody hears the answer. What does not fit
-                // into the queue is lost, as on any network, and the client asks again.
+                // The client has no address yet, so the answer is broadcast. An answer that does
+                // not fit into the queue is lost, as on any network, and the client asks again.
                 let everybody = (IpAddress::from(Ipv4Addr::BROADCAST), DHCP_CLIENT_PORT);
                 let _ = socket.send_slice(&answer, everybody);
             }
@@ -103,7 +103,8 @@ impl DhcpServer {
             }
             DhcpMessageType::Request => {
                 self.counts.requests += 1;
-                // A client that renews its lease writes its own address into the header instead.
+                // A client that renews its lease writes its own address into the header instead of
+                // the option.
                 if request.requested_ip.unwrap_or(request.client_ip) == self.guest {
                     DhcpMessageType::Ack
                 } else {
@@ -166,7 +167,8 @@ mod tests {
         DhcpServer::new(&plan, OWN, GUEST, &mut SocketSet::new(Vec::new()))
     }
 
-    /// The server's answer: its type, the address that it gives, and the seconds of the lease.
+    /// Returns the server's answer: its type, the assigned address, and the duration of the lease
+    /// in seconds.
     fn ask(
         server: &mut DhcpServer,
         message_type: DhcpMessageType,

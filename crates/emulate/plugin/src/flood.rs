@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames that need no TCP/IP stack: ready-made ones at given times.
+//! Floods of prepared frames, which need no TCP/IP stack.
 use std::collections::HashMap;
 
 use smoltcp::phy::ChecksumCapabilities;
@@ -15,7 +15,7 @@ use crate::packet::{Frames, IDENTIFIER};
 use crate::plan::Plan;
 use crate::report::{FloodReport, RoundTrips};
 
-/// A flood under way.
+/// The state of a flood.
 pub struct Flood {
     arrivals: Arrivals,
     next: Option<u64>,
@@ -23,20 +23,20 @@ pub struct Flood {
     end: u64,
     number: u64,
     frames: Frames,
-    /// Are answers expected?
+    /// Whether the frames are requests whose answers are counted.
     asks: bool,
-    /// The arrival of each request that has no answer yet, by its sequence number. There are 65,536
-    /// of them: an answer that is a whole round late counts for the wrong request.
+    /// The arrival time of each unanswered request, by sequence number. There are 65,536 numbers,
+    /// so an answer that is late by a whole round counts for the wrong request.
     open: HashMap<u16, u64>,
     counts: FloodReport,
     sum_ns: u64,
 }
 
 impl Flood {
-    /// The flood of a plan, if it has one.
+    /// Makes the flood of a plan. `None` if the plan has no flood.
     ///
     /// # Errors
-    /// Its pattern cannot be started.
+    /// Fails if the pattern cannot be started.
     pub fn new(plan: &Plan) -> Result<Option<Self>, PlanError> {
         let Some(flood) = &plan.flood else {
             return Ok(None);
@@ -58,20 +58,22 @@ impl Flood {
         Ok(Some(begun))
     }
 
-    /// When the next frame is to reach the card; none if no more will.
+    /// Returns the time at which the next frame has to reach the card. `None` if there are no more
+    /// frames.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// Hands the next frame to `deliver`, which says whether the card took it.
+    /// Passes the next frame to `deliver`, which returns whether the card accepted it.
     pub fn send(&mut self, now: u64, deliver: impl FnOnce(&[u8]) -> bool) {
         #[expect(clippy::cast_possible_truncation, reason = "sequence numbers go round")]
         let sequence = self.number as u16;
         self.number += 1;
         self.counts.sent += 1;
         let took = deliver(self.frames.next(sequence));
-        // The answer to an earlier request with this number can no longer be told from this one's.
+        // From now on an answer to an earlier request of the same number cannot be distinguished
+        // from an answer to this one.
         self.open.remove(&sequence);
         if took && self.asks {
             self.open.insert(sequence, now);
@@ -80,8 +82,8 @@ impl Flood {
         self.find_next();
     }
 
-    /// Takes a frame from the guest that answers the flood and has arrived at `now`. Returns false
-    /// if it does not.
+    /// Handles a frame from the guest that arrived at `now`. Returns false if it does not answer
+    /// the flood.
     pub fn take_answer(&mut self, now: u64, frame: &[u8]) -> bool {
         let Some(sequence) = answer(frame) else {
             return false;
@@ -102,13 +104,13 @@ impl Flood {
         true
     }
 
-    /// Forgets what was counted. Answers to earlier frames count when they come.
+    /// Resets the counts. Later answers to earlier frames are still counted.
     pub fn clear(&mut self) {
         self.counts = FloodReport::default();
         self.sum_ns = 0;
     }
 
-    /// What has come of it so far.
+    /// Returns the results so far.
     #[must_use]
     pub fn report(&self) -> FloodReport {
         self.counts.clone()
@@ -123,7 +125,8 @@ impl Flood {
     }
 }
 
-/// The sequence number of an answer to a flood; none for any other frame, however broken.
+/// Returns the sequence number of an answer to a flood. `None` for any other frame, including
+/// malformed ones.
 fn answer(frame: &[u8]) -> Option<u16> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 {
@@ -195,12 +198,13 @@ mod tests {
             assert!(ipv4.verify_checksum());
             let mut icmp = Icmpv4Packet::new_checked(&mut frame[HEADERS - 8..]).unwrap();
             assert!(icmp.verify_checksum());
-            // A request is no answer.
+            // A request does not count as an answer.
             icmp.set_msg_type(smoltcp::wire::Icmpv4Message::EchoReply);
             icmp.fill_checksum();
         }
         assert!(flood.take_answer(1500, &frames[2]));
-        // The same answer twice counts once; nor does one to a frame that the card did not take.
+        // A repeated answer counts once. An answer to a frame that the card did not accept is not
+        // counted.
         assert!(flood.take_answer(1600, &frames[2]));
         assert!(flood.take_answer(1600, &frames[1]));
         assert!(flood.take_answer(3000, &frames[0]));

@@ -1,74 +1,75 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the frames of a flood are.
+//! The kinds of frames in a flood.
 use serde::Deserialize;
 
 use crate::cable::LEAST;
 use crate::error::PlanError;
 use crate::times::time;
 
-/// Bytes of Ethernet, IPv4 and ICMP before an echo's data.
+/// The bytes of Ethernet, IPv4 and ICMP headers before the data of an echo request.
 pub(crate) const HEADERS: usize = 14 + 20 + 8;
-/// Bytes of the longest frame, without its checksum.
+/// The length of the longest frame in bytes, without its checksum.
 pub(crate) const LONGEST: usize = 1514;
-/// The peer's hardware address.
+/// The peer's MAC address.
 pub(crate) const PEER_ETHERNET: [u8; 6] = [0x52, 0x54, 0, 0, 0, 1];
-/// The port that a flood's datagrams come from.
+/// The source port of a flood's datagrams.
 pub(crate) const SOURCE_PORT: u16 = 40_000;
-/// Bytes of Ethernet's header. What is shorter is no frame, also for QEMU's cards.
+/// The bytes of the Ethernet header. A shorter frame is invalid, for QEMU's cards, too.
 pub(crate) const ETHERNET: usize = 14;
-/// Bytes of the longest frame that QEMU's LAN9118 hands to the guest.
+/// The length of the longest frame that QEMU's LAN9118 passes to the guest, in bytes.
 const OVERSIZE: usize = 2047;
 
-/// A flood: frames that reach the card exactly when its pattern says.
+/// A flood of frames that reach the card exactly at the times of a pattern.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FloodPlan {
-    /// When they arrive, in the language of `weir-arrivals`.
+    /// The arrival times, as a pattern of `weir-arrivals`.
     pub pattern: String,
-    /// The seed of a random pattern that has none of its own.
+    /// The seed for a random pattern that states no seed.
     #[serde(default)]
     pub seed: u64,
-    /// The time from which the pattern counts, in nanoseconds.
+    /// The start time of the pattern, in nanoseconds.
     #[serde(default, deserialize_with = "time")]
     pub begin: u64,
-    /// The time from which no frame is sent any more, in nanoseconds.
+    /// The time from which no more frames are sent, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub end: u64,
-    /// What its frames are.
+    /// The kind of frames.
     #[serde(default)]
     pub frames: FrameKind,
-    /// Bytes of a frame, without its checksum; the kind of frames says what they are otherwise.
+    /// The length of a frame in bytes, without its checksum. `None` means the usual length of the
+    /// kind of frames.
     pub length: Option<usize>,
 }
 
-/// What a flood's frames are.
+/// The kind of frames in a flood.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameKind {
-    /// Echo requests, whose answers are counted.
+    /// ICMP echo requests, whose answers are counted.
     #[default]
     Echo,
-    /// Datagrams to a port.
+    /// UDP datagrams to this port.
     Udp(u16),
-    /// Datagrams with some bytes behind the addresses replaced by random ones.
+    /// Datagrams in which some bytes after the addresses are replaced by random ones.
     Malformed,
-    /// Datagrams that end before what their headers promise.
+    /// Datagrams that end before the length in their headers.
     Truncated,
     /// Datagrams longer than Ethernet allows.
     Oversized,
-    /// Requests for a connection to a port, each from another host of the guest's network that
-    /// does not exist.
+    /// TCP connection requests (SYN) to this port. Each comes from a different, nonexistent host of
+    /// the guest's network.
     Syn(u16),
-    /// Segments with data for a port, from such hosts: the guest has no such connection.
+    /// TCP data segments to this port from nonexistent hosts. The guest has no such connections.
     Segment(u16),
-    /// Questions for the guest's hardware address, from such hosts.
+    /// ARP requests for the guest's MAC address, from nonexistent hosts.
     Arp,
-    /// Last fragments of datagrams, each of another one, whose other fragments never come.
+    /// Last fragments of datagrams whose other fragments never arrive.
     Fragment,
 }
 
 impl FrameKind {
-    /// The least and the greatest length, and that of a plan which has none.
+    /// Returns the least, the greatest and the usual length of a frame, in bytes.
     fn lengths(self) -> (usize, usize, usize) {
         match self {
             Self::Echo
@@ -83,7 +84,7 @@ impl FrameKind {
         }
     }
 
-    /// The length that a plan asks for.
+    /// Returns the length of the frames of a planned flood.
     pub(crate) fn length(self, flood: &FloodPlan) -> Result<usize, PlanError> {
         let (least, most, usual) = self.lengths();
         let length = flood.length.unwrap_or(usual);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The other end of an emulated board's wire.
+//! The network peer of an emulated board, as a QEMU plugin.
 //!
-//! QEMU loads this crate as a plugin (`-plugin libweir_peer.so,plan=FILE,report=FILE`). Its clock
-//! is the guest's own (virtual) clock, so what it sends, when, and what it measures do not depend
-//! on the host: the same plan gives the same report to the bit.
+//! QEMU loads this crate as a plugin (`-plugin libweir_peer.so,plan=FILE,report=FILE`). The peer
+//! uses the guest's virtual clock. So the frames that it sends, their times and its measurements do
+//! not depend on the host: the same plan always gives the identical report.
 //!
-//! [`Plan`] says what the peer does, [`Report`] what came of it. [`Peer`] is the peer itself, and
-//! knows nothing of QEMU: it is told the time and the frames that the guest sends, and hands frames
-//! to a [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] the packets that need none, and
-//! [`Cable`] says how long a frame takes. [`Pins`] moves the lines of a guest's interrupt
-//! controller, [`Outputs`] notes the edges of its output pins, and [`Profile`] says which exception
-//! each of its instructions was executed in. Only the modules `qemu`, `cortex`, `counting`,
-//! `stores` and `plugin` speak to QEMU.
+//! [`Plan`] describes the peer's actions, [`Report`] the results. [`Peer`] is independent of QEMU:
+//! its caller passes it the time and the frames that the guest sends, and it passes frames to a
+//! [`Card`]. [`Station`] is its TCP/IP stack, [`Flood`] sends packets that need no stack, and
+//! [`Cable`] computes transmission times. [`Pins`] drives the lines of a guest's interrupt
+//! controller. [`Outputs`] records the edges of its output pins. [`Profile`] finds the exception in
+//! which each instruction was executed. Only the modules `qemu`, `cortex`, `counting`, `stores` and
+//! `plugin` call QEMU.
 //!
-//! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and what was measured.
+//! docs/decisions/0022-the-peer-is-a-plugin-of-qemu.md has the reasons and the measurements.
 mod block;
 mod cable;
 mod client;
@@ -66,5 +66,5 @@ pub use spans::SpanPlan;
 pub use station::Station;
 pub use variables::{Memory, Variables};
 
-/// Ticks of the peer's clock in a second: its times are nanoseconds of the guest's clock.
+/// The ticks of the peer's clock per second. A tick is a nanosecond of the guest's clock.
 pub const CLOCK_HZ: u64 = 1_000_000_000;

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! For how long interrupts are masked.
+//! Measures for how long interrupts are masked.
 use crate::block::Mask;
 
-/// Whose instructions they are: a thread, or an exception and how many it is nested in.
+/// The owner of instructions: a thread, or an exception with its nesting depth.
 pub(crate) type Context = (usize, u32);
 
-/// Follows what is masked.
+/// Tracks the masking of interrupts.
 #[derive(Debug, Default)]
 pub(crate) struct Masking {
     all: bool,
     some: bool,
-    /// Who has masked interrupts, and how many instructions it had executed.
+    /// The context that has masked interrupts, and the number of its instructions up to then.
+    /// `None` while nothing is masked.
     since: Option<(Context, u64)>,
-    /// The most instructions that one executed while it had interrupts masked.
+    /// The most instructions that a context executed while it had masked interrupts.
     pub longest: u64,
 }
 
 impl Masking {
-    /// A context that has executed `own` instructions changes what is masked. `value` is that of
-    /// the instruction's register.
+    /// Handles a mask instruction. `context` has executed `own` instructions, and `value` is the
+    /// value of the instruction's register.
     pub fn change(&mut self, mask: Mask, value: u32, context: Context, own: u64) {
         let before = self.all || self.some;
         match mask {
@@ -36,7 +37,7 @@ impl Masking {
         }
     }
 
-    /// Forgets what was measured. A section that has begun is not measured.
+    /// Resets the measurement. A masked section that has already begun is not measured.
     pub fn clear(&mut self) {
         self.since = None;
         self.longest = 0;
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(masking.longest, 0);
         masking.change(Mask::All(false), 0, thread, 22);
         assert_eq!(masking.longest, 12);
-        // A shorter one, and one that another context ends.
+        // This section is shorter. The next one is ended by another context.
         masking.change(Mask::Some(3), 0x40, thread, 30);
         masking.change(Mask::Some(3), 0, thread, 35);
         masking.change(Mask::All(true), 0, thread, 40);

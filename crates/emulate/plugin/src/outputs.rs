@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Output pins of the guest: bits of registers that devices keep, such as those of LEDs.
+//! Output pins of the guest: bits of device registers, such as those of LEDs.
 use serde::Deserialize;
 
 use crate::report::OutputReport;
 
-/// An output pin whose edges are noted, from the start of the run on. It begins low.
+/// An output pin whose edges are recorded from the start of the run. It is low at the start.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputPlan {
-    /// Its name in the report.
+    /// The pin's name in the report.
     pub name: String,
-    /// The address of its register, a word that reads as it was written.
+    /// The address of the pin's register, a word whose reads return what was written.
     pub address: u32,
-    /// Its bit there.
+    /// The number of the pin's bit in the register.
     pub bit: u8,
 }
 
-/// Notes the edges of output pins.
+/// Records the edges of output pins.
 #[derive(Debug, Default)]
 pub struct Outputs(Vec<Output>);
 
@@ -27,7 +27,7 @@ struct Output {
 }
 
 impl Outputs {
-    /// Will note the edges of these pins.
+    /// Makes a recorder for these pins.
     #[must_use]
     pub fn new(plans: &[OutputPlan]) -> Self {
         let output = |plan: &OutputPlan| Output {
@@ -37,16 +37,16 @@ impl Outputs {
         Self(plans.iter().map(output).collect())
     }
 
-    /// Is a pin in the register at this address?
+    /// Returns whether the register at this address contains a pin.
     #[must_use]
     pub fn has(&self, address: u32) -> bool {
         self.0.iter().any(|output| output.plan.address == address)
     }
 
-    /// The register at the address has this content since `now`.
+    /// Records that the register at the address has had this content since `now`.
     pub fn note(&mut self, now: u64, address: u32, content: u32) {
         for output in &mut self.0 {
-            // The first edge rises, and each that follows goes the other way.
+            // The first edge rises, and edges alternate.
             let was_high = output.edges_ns.len() % 2 == 1;
             let is_high = content >> output.plan.bit & 1 == 1;
             if output.plan.address == address && is_high != was_high {
@@ -55,7 +55,7 @@ impl Outputs {
         }
     }
 
-    /// What was noted, in the order of the plan.
+    /// Returns the recorded edges in the order of the plan.
     #[must_use]
     pub fn report(&self) -> Vec<OutputReport> {
         let report = |output: &Output| OutputReport {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The frames of a flood, ready-made.
+//! Prepares the frames of a flood.
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use smoltcp::phy::ChecksumCapabilities;
@@ -14,16 +14,17 @@ use crate::frame::{ETHERNET, FloodPlan, FrameKind, HEADERS, PEER_ETHERNET, SOURC
 use crate::plan::Plan;
 use crate::spoof::Spoofer;
 
-/// The identifier of the flood's echo requests.
+/// The identifier in the flood's ICMP echo requests.
 pub(crate) const IDENTIFIER: u16 = 0xf100;
-/// The port of those that are to be broken.
+/// The destination port of malformed datagrams.
 const DISCARD: u16 = 9;
-/// Where the fragments of a flood lie in their datagrams: behind one other fragment.
+/// The offset of a flood's fragments within their datagrams, in bytes. One other fragment would
+/// come before them.
 const FRAGMENT_OFFSET: u16 = 1480;
-/// A malformed frame differs from a whole one in this many bytes, at most.
+/// The most bytes in which a malformed frame differs from a valid one.
 const MOST_WRONG: usize = 8;
 
-/// Makes a flood's frames, one after the other.
+/// Generates the frames of a flood.
 pub(crate) struct Frames {
     kind: FrameKind,
     others: Spoofer,
@@ -51,7 +52,7 @@ impl Frames {
         })
     }
 
-    /// The next frame. Echo requests get the sequence number.
+    /// Returns the next frame. An echo request gets the sequence number.
     pub(crate) fn next(&mut self, sequence: u16) -> &[u8] {
         match self.kind {
             FrameKind::Echo => {
@@ -87,7 +88,8 @@ impl Frames {
     }
 }
 
-/// A frame of `length` bytes to the guest with the given protocol, and where its payload is to be.
+/// Returns a frame of `length` bytes to the guest with the given protocol, whose payload `emit`
+/// writes.
 fn ipv4(plan: &Plan, length: usize, protocol: IpProtocol, emit: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = vec![0; length];
     let mut ethernet = EthernetFrame::new_unchecked(&mut bytes);
@@ -110,7 +112,7 @@ fn ipv4(plan: &Plan, length: usize, protocol: IpProtocol, emit: impl FnOnce(&mut
     bytes
 }
 
-/// An echo request whose checksum is yet to be filled in.
+/// Returns an echo request whose checksum has not been computed yet.
 fn echo(plan: &Plan, length: usize) -> Vec<u8> {
     let data = vec![0; length - HEADERS];
     ipv4(plan, length, IpProtocol::Icmp, |payload| {
@@ -185,7 +187,7 @@ mod tests {
         assert!((0..100).all(|_| wrong.next(0)[..12] == whole[..12]));
     }
 
-    /// The packet of a frame, and the host that it comes from.
+    /// Returns the packet of a frame and its source address.
     fn packet(frame: &[u8]) -> (Ipv4Packet<&[u8]>, Ipv4Addr) {
         let ethernet = EthernetFrame::new_checked(frame).unwrap();
         let packet = Ipv4Packet::new_checked(ethernet.payload()).unwrap();

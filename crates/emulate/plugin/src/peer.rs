@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The peer, without QEMU.
+//! The peer, independent of QEMU.
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write as _;
@@ -17,12 +17,13 @@ use crate::station::Station;
 
 /// The guest's network card.
 pub trait Card {
-    /// Hands it a frame, whose last bit arrives now. Returns false if it did not take it.
+    /// Passes a frame to the card. Its last bit arrives now. Returns false if the card did not
+    /// accept it.
     fn receive(&mut self, frame: &[u8]) -> bool;
 }
 
-/// The peer. Whoever runs it calls [`Self::advance`] at each time of [`Self::next`], and
-/// [`Self::receive`] when the guest sends.
+/// The peer. Its caller has to call [`Self::advance`] at each time that [`Self::next`] returns, and
+/// [`Self::receive`] when the guest sends a frame.
 pub struct Peer {
     end: u64,
     station: Station,
@@ -36,7 +37,8 @@ pub struct Peer {
     digest: Sha256,
 }
 
-/// A frame on the wire. They land in the order of time, and of their beginning.
+/// A frame on the wire. Frames arrive in the order of their arrival times; frames of the same time
+/// arrive in the order in which they were started.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Flight {
     lands: u64,
@@ -45,7 +47,7 @@ struct Flight {
     frame: Vec<u8>,
 }
 
-/// The times at which the station is asked for an echo.
+/// The times at which the station sends echo requests.
 struct Pings {
     arrivals: Arrivals,
     begin: u64,
@@ -66,10 +68,10 @@ impl Pings {
 }
 
 impl Peer {
-    /// A peer that follows a plan.
+    /// Makes a peer for a plan.
     ///
     /// # Errors
-    /// A pattern of the plan cannot be started.
+    /// Fails if a pattern of the plan cannot be started.
     pub fn new(plan: &Plan) -> Result<Self, PlanError> {
         let pings = match &plan.pings {
             Some(pings) => {
@@ -98,7 +100,7 @@ impl Peer {
         })
     }
 
-    /// When the peer is to be called next; none if the run is over.
+    /// Returns the time at which the peer has to be called next. `None` if the run is over.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         if self.report.planned_end {
@@ -114,7 +116,7 @@ impl Peer {
         times.into_iter().flatten().min()
     }
 
-    /// Does everything that is due at `now`, and returns whether the run is over.
+    /// Does everything that is due at `now`. Returns whether the run is over.
     pub fn advance(&mut self, now: u64, card: &mut impl Card) -> bool {
         while let Some(due) = self.next().filter(|due| *due <= now) {
             self.report.late_ns = self.report.late_ns.max(now - due);
@@ -128,7 +130,8 @@ impl Peer {
         self.report.planned_end
     }
 
-    /// Does one thing that is due at `due`: at the same time, frames land before others leave.
+    /// Does one action that is due at `due`. At the same time, frames arrive before others are
+    /// sent.
     fn do_due(&mut self, due: u64, now: u64, card: &mut impl Card) {
         if self.flying.peek().is_some_and(|f| f.0.lands == due) {
             if let Some(Reverse(flight)) = self.flying.pop() {
@@ -154,7 +157,7 @@ impl Peer {
         }
     }
 
-    /// Takes a frame that the guest begins to send at `now`. Nothing reaches the guest before the
+    /// Takes a frame that the guest starts to send at `now`. Nothing reaches the guest before the
     /// next call of [`Self::advance`].
     pub fn receive(&mut self, now: u64, frame: &[u8]) {
         if self.report.planned_end {
@@ -167,14 +170,14 @@ impl Peer {
         self.fly(lands, false, frame.to_vec());
     }
 
-    /// Forgets what the flood's frames have come to.
+    /// Resets the counts of the flood.
     pub fn clear_flood(&mut self) {
         if let Some(flood) = &mut self.flood {
             flood.clear();
         }
     }
 
-    /// What has come of the run so far.
+    /// Returns the results so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
@@ -228,8 +231,8 @@ mod tests {
     use crate::frame::PEER_ETHERNET;
     use std::net::Ipv4Addr;
 
-    /// A card with room for `room` frames, and a guest that reads one every `work` nanoseconds and
-    /// answers it by a station of its own.
+    /// A card with room for `room` frames. Its guest handles a frame every `work` nanoseconds and
+    /// answers it with a station of its own.
     struct Guest {
         now: u64,
         room: usize,
@@ -279,7 +282,8 @@ mod tests {
         peer.report()
     }
 
-    /// Every station has the same hardware address, the one of the guest in these tests, too.
+    /// Returns a plan. All stations have the same MAC address in these tests, including the
+    /// guest's.
     fn plan(rest: &str) -> String {
         let ethernet = PEER_ETHERNET.map(|byte| byte.to_string()).join(", ");
         format!(r#"{{"end": "50ms", "guest_ethernet": [{ethernet}], {rest}}}"#)
@@ -290,7 +294,7 @@ mod tests {
         let text = plan(r#""pings": {"pattern": "1kHz", "count": 3, "begin": "1ms"}"#);
         let report = run(&text, 10, 20_000);
         let trips: Vec<_> = report.pings.iter().map(|p| p.round_trip_ns).collect();
-        // 98 bytes of the echo: 110 with preamble and checksum.
+        // The echo frame has 98 bytes, or 110 with preamble and checksum.
         let echo = 2 * 110 * 80 + 20_000;
         let arp = 2 * 72 * 80 + 20_000;
         assert_eq!(trips, [Some(arp + echo), Some(echo), Some(echo)]);
@@ -316,7 +320,7 @@ mod tests {
         assert_eq!(fast, run(&flood("poisson:120kHz"), 10, 20_000));
         let fast = fast.flood.unwrap();
         assert_eq!(fast.sent, fast.lost + fast.answered);
-        // 10 ms of one frame per 20 us, and what the card holds.
+        // 10 ms with a frame every 20 us, plus the frames that the card holds.
         assert!((495..=512).contains(&fast.answered), "{}", fast.answered);
         assert!(fast.lost > 500);
     }

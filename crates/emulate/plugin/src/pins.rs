@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Edges on the input lines of the guest's interrupt controller.
+//! Drives the input lines of the guest's interrupt controller.
 use serde::Deserialize;
 use weir_arrivals::{Arrival, Arrivals, Pattern, What};
 
@@ -10,30 +10,30 @@ use crate::times::time;
 
 /// The guest's interrupt controller.
 pub trait Controller {
-    /// Moves an input line to a level.
+    /// Sets an input line to a level.
     fn set_line(&mut self, irq: u16, is_high: bool);
-    /// Does a request of this line wait to be taken?
+    /// Returns whether a request of this line is pending.
     fn is_pending(&self, irq: u16) -> bool;
 }
 
-/// What moves an input line, from the start of the run on.
+/// The pattern of an input line from the start of the run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinPlan {
-    /// The line's number: n is exception 16 + n.
+    /// The line's number n. The line's exception number is 16 + n.
     pub irq: u16,
-    /// When the line moves, in the language of `weir-arrivals`. A request is a pulse that is over
-    /// before the next instruction; the pattern `level` moves the line itself.
+    /// The times of edges, as a pattern of `weir-arrivals`. A request is a pulse that ends before
+    /// the next instruction. The pattern `level` sets the level of the line.
     pub pattern: String,
-    /// The seed of a random pattern that has none of its own.
+    /// The seed for a random pattern that states no seed.
     #[serde(default)]
     pub seed: u64,
-    /// The time from which the pattern counts, in nanoseconds.
+    /// The start time of the pattern, in nanoseconds.
     #[serde(default, deserialize_with = "time")]
     pub begin: u64,
 }
 
-/// The lines of a plan, under way.
+/// The state of a plan's lines during a run.
 pub struct Pins(Vec<Pin>);
 
 struct Pin {
@@ -46,10 +46,10 @@ struct Pin {
 }
 
 impl Pins {
-    /// Starts the patterns. Nothing moves from `end` on.
+    /// Starts the patterns. From `end` on there are no edges.
     ///
     /// # Errors
-    /// A pattern that cannot be started, a line that has two.
+    /// Fails if a pattern cannot be started, or if a line has two patterns.
     pub fn new(plans: &[PinPlan], end: u64) -> Result<Self, PlanError> {
         let mut pins: Vec<Pin> = Vec::new();
         for plan in plans {
@@ -73,18 +73,18 @@ impl Pins {
         Ok(Self(pins))
     }
 
-    /// The numbers of the lines.
+    /// Iterates over the numbers of the lines.
     pub fn irqs(&self) -> impl Iterator<Item = u16> {
         self.0.iter().map(|pin| pin.irq)
     }
 
-    /// When a line moves next; none if none does.
+    /// Returns the time of the next edge on any line. `None` if there are no more edges.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         self.0.iter().filter_map(|pin| Some(pin.next?.at)).min()
     }
 
-    /// Makes all moves up to `now`. At the same time, the lines move in the order of the plan.
+    /// Makes all edges up to `now`. Edges of the same time are made in the order of the plan.
     pub fn advance(&mut self, now: u64, controller: &mut impl Controller) {
         for pin in &mut self.0 {
             while let Some(arrival) = pin.next.filter(|arrival| arrival.at <= now) {
@@ -94,7 +94,7 @@ impl Pins {
         }
     }
 
-    /// Forgets what was counted.
+    /// Resets the counts.
     pub fn clear(&mut self) {
         for pin in &mut self.0 {
             pin.counts.offered = 0;
@@ -102,7 +102,7 @@ impl Pins {
         }
     }
 
-    /// What was counted since the start or [`Self::clear`].
+    /// Returns the counts since the start or [`Self::clear`].
     #[must_use]
     pub fn report(&self) -> Vec<PinReport> {
         self.0.iter().map(|pin| pin.counts).collect()
@@ -140,7 +140,7 @@ impl Pin {
 mod tests {
     use super::*;
 
-    /// Notes the moves; a rising edge makes the line pending for ever.
+    /// A controller that records edges. A rising edge makes the line pending for ever.
     #[derive(Default)]
     struct Notes(Vec<(u16, bool)>);
 
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((counts.irq, counts.offered, counts.missed), (20, 2, 1));
         pins.clear();
         pins.advance(u64::MAX, &mut notes);
-        // At 1001 and 1501 us; the one at 2001 us is after the end.
+        // Edges are at 1001 and 1501 us. The one at 2001 us is after the end.
         assert_eq!(pins.report()[0].offered, 2);
         assert_eq!(pins.next(), None);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a peer does.
+//! The plan of a peer.
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
@@ -15,41 +15,43 @@ use crate::pins::PinPlan;
 use crate::spans::SpanPlan;
 use crate::times::{some_time, time};
 
-/// What a peer does. In JSON; every text is a quantity or a pattern as all of Weir writes them.
+/// The plan of a peer, in JSON. Every text is a quantity or a pattern in the forms that all of Weir
+/// uses.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The id of the hub's port (`-netdev hubport,id=ID,hubid=0`) that the guest's card is on.
+    /// The id of the hub port (`-netdev hubport,id=ID,hubid=0`) to which the guest's card is
+    /// connected.
     #[serde(default = "netdev")]
     pub netdev: String,
-    /// The peer's address.
+    /// The peer's IP address.
     #[serde(default = "address")]
     pub address: Ipv4Addr,
-    /// The guest's address.
+    /// The guest's IP address.
     #[serde(default = "guest")]
     pub guest: Ipv4Addr,
-    /// The hardware address of the guest's card: floods ask nobody for it.
+    /// The MAC address of the guest's card. Floods use it without asking by ARP.
     #[serde(default = "guest_ethernet")]
     pub guest_ethernet: [u8; 6],
     /// The time at which the peer ends the run, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub end: u64,
-    /// Echo requests of the TCP/IP stack.
+    /// Echo requests of the peer's TCP/IP stack. `None` if there are none.
     pub pings: Option<PingPlan>,
-    /// A DHCP server that gives the guest its address.
+    /// A DHCP server that assigns the guest's address. `None` if there is none.
     pub dhcp: Option<DhcpPlan>,
-    /// Those who ask the guest something.
+    /// The clients that send requests to the guest.
     #[serde(default)]
     pub clients: Vec<ClientPlan>,
-    /// A flood of frames that are ready-made.
+    /// A flood of prepared frames. `None` if there is none.
     pub flood: Option<FloodPlan>,
-    /// What moves the input lines of the guest's interrupt controller.
+    /// The patterns of the input lines of the guest's interrupt controller.
     #[serde(default)]
     pub pins: Vec<PinPlan>,
-    /// The output pins whose edges are noted.
+    /// The output pins whose edges are recorded.
     #[serde(default)]
     pub outputs: Vec<OutputPlan>,
-    /// What is measured of the guest's processor.
+    /// The measurement of the guest's processor. `None` if nothing is measured.
     pub measure: Option<MeasurePlan>,
 }
 
@@ -57,53 +59,53 @@ pub struct Plan {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasurePlan {
-    /// The time from which everything is counted, that of floods and pins included, in nanoseconds.
+    /// The start time of all counts in nanoseconds, including those of floods and pins.
     #[serde(default, deserialize_with = "time")]
     pub begin: u64,
-    /// The time up to which everything is counted, in nanoseconds; else the end of the run.
+    /// The end time of all counts in nanoseconds. `None` means the end of the run.
     #[serde(default, deserialize_with = "some_time")]
     pub end: Option<u64>,
-    /// Variables of the guest whose growth is told.
+    /// The variables of the guest whose increase is reported.
     #[serde(default)]
     pub watch: Vec<Variable>,
-    /// The address of the word by which the guest's operating system tells threads apart
-    /// (FreeRTOS: `pxCurrentTCB`); without it there is one thread.
+    /// The address of the word by which the guest's operating system identifies the running thread
+    /// (FreeRTOS: `pxCurrentTCB`). `None` means that there is only one thread.
     pub thread: Option<u32>,
-    /// Spans of the code whose instructions are counted.
+    /// The code spans whose instructions are counted.
     #[serde(default)]
     pub spans: Vec<SpanPlan>,
 }
 
-/// A variable of the guest: an unsigned number, the least significant byte first.
+/// A variable of the guest: an unsigned little-endian number.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable {
-    /// Its name in the report.
+    /// The variable's name in the report.
     pub name: String,
-    /// Its address.
+    /// The variable's address.
     pub address: u32,
-    /// Its size: 1, 2, 4 or 8 bytes.
+    /// The variable's size: 1, 2, 4 or 8 bytes.
     pub bytes: u8,
 }
 
-/// Echo requests of the TCP/IP stack, each with its own round trip in the report.
+/// Echo requests of the TCP/IP stack. The report contains the round trip of each.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingPlan {
-    /// When they are asked for, in the language of `weir-arrivals`.
+    /// The times of the requests, as a pattern of `weir-arrivals`.
     pub pattern: String,
-    /// How many there are.
+    /// The number of requests.
     pub count: u16,
-    /// The time from which the pattern counts, in nanoseconds.
+    /// The start time of the pattern, in nanoseconds.
     #[serde(deserialize_with = "time")]
     pub begin: u64,
 }
 
 impl Plan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// The text is no plan, or one of its patterns, times or lengths is impossible.
+    /// Fails if the text is not a plan, or if a pattern, time or length is impossible.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let plan: Self = serde_json::from_str(text)?;
         if let Some(pings) = &plan.pings {
@@ -161,7 +163,7 @@ fn guest() -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, 2)
 }
 
-/// The address that QEMU gives to the first card.
+/// Returns the MAC address that QEMU assigns to the first card.
 fn guest_ethernet() -> [u8; 6] {
     [0x52, 0x54, 0x00, 0x12, 0x34, 0x56]
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plugin: what QEMU calls.
+//! The plugin's functions that QEMU calls.
 //!
-//! A panic in a function that QEMU calls ends the process: it must not unwind into C.
+//! A panic in a function that QEMU calls ends the process, because it must not unwind into C.
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -19,9 +19,9 @@ use crate::report::{ProfileReport, Report};
 use crate::stores;
 use crate::variables::Variables;
 
-/// The version of the interface that this plugin is written for. QEMU from 9.0 on refuses version
-/// 1, and earlier ones refuse 2; what is used here is the same in both. QEMU reads it after the
-/// library is loaded, so [`SET_VERSION`] has set it by then.
+/// The version of the plugin interface. QEMU from 9.0 on rejects version 1, and earlier versions
+/// reject 2. The functions that this plugin uses are the same in both. QEMU reads the variable
+/// after it has loaded the library, so that [`SET_VERSION`] has already set it.
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
 
@@ -35,8 +35,8 @@ static SET_VERSION: extern "C" fn() = {
     set
 };
 
-/// Everything that the plugin has, from its installation on. Timers, the card's frames and the end
-/// of QEMU come one at a time, under QEMU's big lock.
+/// The state of the plugin after its installation. Timers, frames of the card and the exit of QEMU
+/// are handled one at a time, under QEMU's big lock.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
 
 struct Run {
@@ -50,19 +50,20 @@ struct Run {
     is_connected: bool,
 }
 
-/// A measurement of the guest's processor.
+/// The measurement of the guest's processor.
 struct Measurement {
     variables: Variables,
     begin: u64,
     has_begun: bool,
-    /// When it ends before the run does; none once it has.
+    /// The time at which the measurement ends before the end of the run. `None` if it lasts until
+    /// that end, or if it has ended.
     end: Option<u64>,
-    /// What it has found, once it has ended.
+    /// The result, once the measurement has ended.
     found: Option<ProfileReport>,
 }
 
 impl Measurement {
-    /// What was measured up to now, or to its end.
+    /// Returns the result up to now, or up to the end of the measurement.
     fn report(&mut self, now: u64, cortex: &Cortex) -> Option<ProfileReport> {
         if self.found.is_some() {
             return self.found.clone();
@@ -165,15 +166,15 @@ fn run() -> MutexGuard<'static, Option<Run>> {
 
 fn fail(message: &dyn std::fmt::Display) -> ! {
     eprintln!("weir-peer: {message}");
-    // Not `exit`: the handlers of QEMU would ask for what this thread holds.
-    // SAFETY: nothing of this process is left to be used.
+    // `exit` would deadlock: QEMU's exit handlers would take locks that this thread holds. SAFETY:
+    // nothing of this process is used afterwards.
     unsafe { libc::_exit(2) }
 }
 
-/// Reads the options and the plan. QEMU calls it once, before it makes the machine.
+/// Reads the options and the plan. QEMU calls this function once, before it creates the machine.
 ///
 /// # Safety
-/// `arguments` has `count` texts that end with a zero.
+/// `arguments` must point to `count` zero-terminated strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     plugin: u64,
@@ -230,9 +231,9 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     });
     let netdev = CString::new(plan.netdev).map_err(|_| "a netdev's name has no zero".to_owned())?;
     qemu.on_exit(plugin, qemu_ends);
-    // There is no network yet. A timer of the guest's time 0 comes once everything is there, and
-    // before the first instruction. It is set here: while processors are made, QEMU would look for
-    // one that it can wake up.
+    // The network does not exist yet. A timer at guest time 0 is called once the machine exists,
+    // before the first instruction. The timer is set here, because QEMU would try to wake up a
+    // processor if it were set while processors are created.
     qemu.make_timer(timer_due);
     qemu.set_timer(Some(0));
     *run() = Some(Run {
@@ -248,7 +249,7 @@ fn install(plugin: u64, texts: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// The paths of the plan and of the report.
+/// Returns the paths of the plan and of the report.
 fn options(texts: &[&str]) -> Result<(PathBuf, PathBuf), String> {
     const FORM: &str = "the options are plan=FILE and report=FILE";
     let (mut plan, mut report) = (None, None);
@@ -283,7 +284,8 @@ unsafe extern "C" fn frame_sent(_client: *mut Client, frame: *const u8, length: 
 }
 
 unsafe extern "C" fn qemu_ends(_plugin: u64, _data: *mut c_void) {
-    // At its planned end the peer has written it, and the guest may have gone on.
+    // If the run ended as planned, the peer has already written the report, and the guest may have
+    // continued after it.
     if let Some(run) = run().as_mut().filter(|run| run.peer.next().is_some()) {
         run.write_report();
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the profile asks of the processor.
+//! The interface through which the profile reads the processor.
 
-/// The processor where a block of instructions begins.
+/// The state of the processor at the beginning of an instruction block.
 pub trait Processor {
-    /// The number of the current exception (IPSR); 0 in a thread.
+    /// Returns the number of the current exception (IPSR), or 0 in a thread.
     fn exception(&self) -> u16;
-    /// A register.
+    /// Returns the value of a register.
     fn register(&self, number: u8) -> u32;
-    /// What the guest's operating system calls the running thread by.
+    /// Returns the value by which the guest's operating system identifies the running thread.
     fn thread(&self) -> u32;
 
-    /// The stack pointer.
+    /// Returns the stack pointer.
     fn stack(&self) -> u32 {
         self.register(13)
     }
 
-    /// The link register.
+    /// Returns the link register.
     fn link(&self) -> u32 {
         self.register(14)
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Which exception each of the guest's instructions was executed in.
+//! Finds the exception in which each of the guest's instructions was executed.
 //!
-//! A Cortex-M changes its exception between two instructions only, and an emulator that works in
-//! blocks of instructions between two blocks only. So it is enough to look at the processor where
-//! a block begins: at its exception number (IPSR), and where that changed, or may hide a change, at
-//! its stack pointer and its link register (ARMv7-M Architecture Reference Manual, B1.5).
+//! A Cortex-M changes its exception only between two instructions, and an emulator that works in
+//! blocks of instructions does so only between two blocks. So it is enough to examine the processor
+//! at the start of a block. The exception number (IPSR) is always read. The stack pointer and the
+//! link register are read if the number has changed, or if a change may not be visible in the
+//! number (ARMv7-M Architecture Reference Manual, B1.5).
 use std::collections::BTreeMap;
 
 use crate::block::{BlockEnd, Mask};
@@ -13,21 +14,21 @@ use crate::processor::Processor;
 use crate::report::{ExceptionReport, ProfileReport};
 use crate::spans::{SpanPlan, Spans};
 
-/// The exception by which an operating system switches threads (PendSV).
+/// The number of the exception in which an operating system switches threads (PendSV).
 const SWITCH: u16 = 14;
 
-/// Exception returns are branches to these addresses (EXC_RETURN).
+/// The lowest EXC_RETURN value. A branch to such an address returns from an exception.
 const LEAST_RETURN: u32 = 0xffff_ffe0;
 
-/// An exception that is active.
+/// An active exception.
 #[derive(Debug)]
 struct Activation {
     number: u16,
-    /// Its handler's first instruction.
+    /// The address of the handler's first instruction.
     begin: u32,
-    /// The stack pointer there.
+    /// The stack pointer at that instruction.
     stack: u32,
-    /// How the last of its blocks ends.
+    /// The end of the last executed block of the handler.
     end: BlockEnd,
     instructions: u64,
 }
@@ -35,11 +36,11 @@ struct Activation {
 /// Charges instructions to exceptions.
 #[derive(Debug)]
 pub struct Profile {
-    /// The active exceptions, the running one last.
+    /// The active exceptions, with the running one last.
     active: Vec<Activation>,
-    /// How the last block ended.
+    /// The end of the last executed block.
     end: BlockEnd,
-    /// Instructions that were executed up to the last look.
+    /// The number of executed instructions when the processor was examined last.
     seen: u64,
     background: u64,
     wakeups: u64,
@@ -48,9 +49,9 @@ pub struct Profile {
     thread: u32,
     /// The instructions of each thread since the start of the run.
     threads: BTreeMap<u32, u64>,
-    /// What the running thread had executed when it was last switched to.
+    /// The number of the running thread's instructions when it was last switched to.
     switched_at: u64,
-    /// Whether a switch has begun, whose thread is not known yet.
+    /// Whether a thread switch has begun whose new thread is not known yet.
     is_switched: bool,
     longest_turn: u64,
     masking: Masking,
@@ -78,7 +79,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Will measure these spans.
+    /// Makes a profile that measures these spans.
     #[must_use]
     pub fn with_spans(plans: &[SpanPlan]) -> Self {
         Self {
@@ -87,9 +88,9 @@ impl Profile {
         }
     }
 
-    /// Looks at the processor: a block begins at the address `pc`, after `executed` instructions
-    /// since the start of the run, the last of which has ended a block with `end`. Returns the
-    /// number of the exception.
+    /// Examines the processor at the start of the block at address `pc`. `executed` is the number
+    /// of instructions since the start of the run; the last of them ended a block with `end`.
+    /// Returns the number of the exception.
     pub fn block_begins(
         &mut self,
         executed: u64,
@@ -103,7 +104,7 @@ impl Profile {
             running.end = end;
         }
         if let BlockEnd::Mask(mask) = self.end {
-            // Taking an exception leaves the register as it is.
+            // Taking an exception does not change this register.
             let value = match mask {
                 Mask::All(_) => 0,
                 Mask::Some(register) => processor.register(register),
@@ -123,12 +124,12 @@ impl Profile {
         number
     }
 
-    /// Does it measure spans, which may begin and end with any block?
+    /// Returns whether spans are measured. Any block may begin or end a span.
     pub fn has_spans(&self) -> bool {
         self.spans.has_plans()
     }
 
-    /// What is executing, and the instructions that it has executed.
+    /// Returns the running thread or handler, and the number of instructions that it has executed.
     fn context(&self) -> (Context, u64) {
         let of_thread = || ((0, self.thread), self.of_thread());
         self.active.last().map_or_else(of_thread, |running| {
@@ -137,12 +138,12 @@ impl Profile {
         })
     }
 
-    /// The instructions of the running thread since the start of the run.
+    /// Returns the number of the running thread's instructions since the start of the run.
     fn of_thread(&self) -> u64 {
         self.threads.get(&self.thread).copied().unwrap_or(0)
     }
 
-    /// Charges all instructions up to the `executed`-th to the current exception.
+    /// Charges the instructions up to number `executed` to the current exception.
     fn charge(&mut self, executed: u64) {
         let instructions = executed - self.seen;
         self.seen = executed;
@@ -160,10 +161,10 @@ impl Profile {
         }
     }
 
-    /// The processor is in another exception.
+    /// Handles a change of the exception number.
     fn change(&mut self, number: u16, pc: u32, processor: &impl Processor) {
         let stack = processor.stack();
-        // The frames of exceptions that have ended are no longer on the stack.
+        // The stack frames of ended exceptions are no longer on the stack.
         let has_ended = |top: &Activation| number == 0 || top.stack < stack;
         while self.active.last().is_some_and(has_ended) {
             self.active.pop();
@@ -174,14 +175,14 @@ impl Profile {
                 self.switched_at = self.of_thread();
             }
         }
-        // A return to a thread or to an exception that was interrupted.
+        // The exception returned to a thread, or to an exception that was interrupted.
         let running = self.active.last();
         if number == running.map_or(0, |running| running.number) {
             self.take_again(pc, processor);
             return;
         }
-        // An exception that interrupts another one pushes a frame. One that follows it takes over
-        // its frame, so that the stack is where it was (tail-chaining).
+        // An exception that interrupts another one pushes a stack frame. An exception that follows
+        // another one reuses that frame, so that the stack pointer is the same (tail-chaining).
         let follows = running.is_some_and(|running| running.stack == stack);
         if follows {
             self.active.pop();
@@ -189,9 +190,9 @@ impl Profile {
         self.enter(number, pc, stack, follows);
     }
 
-    /// The processor is in an exception that it was in before. If the last block there has ended
-    /// the exception, this is a new activation: it follows the one before, or interrupts another
-    /// that has not executed an instruction yet.
+    /// Handles a new activation of an exception that is already active. If the last block ended the
+    /// exception, this activation follows it, or it interrupts another exception that has not
+    /// executed an instruction yet.
     fn take_again(&mut self, pc: u32, processor: &impl Processor) {
         let stack = processor.stack();
         let is_new = |running: &&Activation| {
@@ -208,7 +209,8 @@ impl Profile {
     }
 
     fn enter(&mut self, number: u16, begin: u32, stack: u32, follows: bool) {
-        // A handler that ended by a return has ended its calls; other spans end here.
+        // If a handler ended by a return, its function calls have ended. Its other spans are
+        // abandoned here.
         self.spans
             .give_up((self.active.len() + 1, u32::from(number)));
         if number == SWITCH && !std::mem::replace(&mut self.is_switched, true) {
@@ -229,8 +231,8 @@ impl Profile {
         });
     }
 
-    /// Forgets what was counted up to now. The exceptions that are active stay so, and their
-    /// instructions count from here on.
+    /// Resets the counts. Active exceptions stay active, and their further instructions are
+    /// counted.
     pub fn clear(&mut self, executed: u64) {
         self.charge(executed);
         self.background = 0;
@@ -245,7 +247,7 @@ impl Profile {
         }
     }
 
-    /// What was counted since the start or [`Self::clear`], up to now.
+    /// Returns the counts since the start or [`Self::clear`].
     pub fn report(&mut self, executed: u64) -> ProfileReport {
         self.charge(executed);
         let exceptions: Vec<ExceptionReport> = self.exceptions.values().copied().collect();
@@ -294,8 +296,8 @@ mod tests {
     const TO_THREAD: u32 = 0xffff_fff9;
     const TO_HANDLER: u32 = 0xffff_fff1;
 
-    /// A program of blocks: each has an exception, a stack, a link register, an address, a number
-    /// of instructions and an end.
+    /// Runs a program of blocks. Each block has an exception, a stack pointer, a link register, an
+    /// address, a number of instructions and an end.
     fn run(blocks: &[(u16, u32, u32, u32, u64, BlockEnd)]) -> ProfileReport {
         let mut profile = Profile::default();
         let mut executed = 0;
@@ -345,7 +347,7 @@ mod tests {
         let report = run(&[
             (0, 100, 1, 0x100, 10, BlockEnd::Other),
             (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
-            // 21 interrupts 20, and 22 follows 21, whose link register says the same.
+            // 21 interrupts 20, and 22 follows 21. The link register of 22 is the same.
             (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
             (22, 36, TO_HANDLER, 0x400, 5, BlockEnd::Return),
             (20, 68, 0x105, 0x204, 6, BlockEnd::Return),
@@ -361,7 +363,7 @@ mod tests {
     fn one_that_is_interrupted_before_its_first_instruction_is_taken_once() {
         let report = run(&[
             (0, 100, 1, 0x100, 10, BlockEnd::Other),
-            // 20 has been taken already: its frame is above.
+            // 20 has already been taken, so its frame is on the stack.
             (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
             (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Other),
             (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
@@ -378,7 +380,7 @@ mod tests {
             (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
             (21, 36, TO_HANDLER, 0x300, 4, BlockEnd::Return),
             (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
-            // 22 was taken, and interrupted before its first instruction.
+            // 22 was taken and interrupted before its first instruction.
             (20, 36, TO_HANDLER, 0x200, 3, BlockEnd::Return),
             (22, 68, TO_THREAD, 0x400, 5, BlockEnd::Return),
             (0, 100, 1, 0x100, 7, BlockEnd::Other),
@@ -394,9 +396,9 @@ mod tests {
             (0, 100, 1, 0x100, 10, BlockEnd::Other),
             handler(TO_THREAD, BlockEnd::Return),
             handler(TO_THREAD, BlockEnd::Other),
-            // A loop to the handler's first instruction.
+            // The handler jumps back to its first instruction.
             handler(TO_THREAD, BlockEnd::Return),
-            // A call of the handler as a function.
+            // The handler's function is called as an ordinary function.
             handler(0x211, BlockEnd::Return),
             (0, 100, 1, 0x10a, 5, BlockEnd::Other),
         ]);
@@ -424,10 +426,10 @@ mod tests {
         let mask = |register| BlockEnd::Mask(Mask::Some(register));
         let report = run(&[
             (14, 68, TO_THREAD, 0x80, 1, BlockEnd::Return),
-            // Register 5 is 5, register 0 is 0.
+            // Register 5 has the value 5, and register 0 the value 0.
             (0, 100, 1, 0x100, 10, mask(5)),
             (0, 100, 1, 0x120, 3, BlockEnd::Other),
-            // An interrupt that is not masked; it may mask others itself.
+            // The interrupt is not masked. It may mask others itself.
             (20, 68, TO_THREAD, 0x200, 90, BlockEnd::Return),
             (0, 100, 1, 0x126, 4, mask(0)),
             (21, 68, TO_THREAD, 0x300, 2, mask(5)),
@@ -444,13 +446,13 @@ mod tests {
             (0, 100, 1, 0x100, 10, BlockEnd::Other),
             (20, 68, TO_THREAD, 0x200, 90, BlockEnd::Return),
             (0, 100, 1, 0x110, 7, BlockEnd::Other),
-            // An interrupt, and behind it a switch, which another one interrupts.
+            // An interrupt is followed by a thread switch, which another interrupt interrupts.
             (20, 68, TO_THREAD, 0x200, 3, BlockEnd::Return),
             (14, 68, TO_THREAD, 0x80, 1, BlockEnd::Other),
             (21, 36, TO_HANDLER, 0x300, 40, BlockEnd::Return),
             (14, 68, 1, 0x84, 1, BlockEnd::Return),
             (0, 200, 1, 0x100, 12, BlockEnd::Other),
-            // It yields, and goes on.
+            // The thread yields and continues.
             (14, 168, TO_THREAD, 0x80, 2, BlockEnd::Return),
             (0, 200, 1, 0x104, 9, BlockEnd::Other),
             (14, 168, TO_THREAD, 0x80, 2, BlockEnd::Return),
@@ -467,7 +469,7 @@ mod tests {
             unless: Vec::new(),
         }]);
         let mut executed = 0;
-        // Two threads, told apart by their stacks here, and what switches between them.
+        // Two threads, identified by their stacks in this test, and the switches between them.
         for (exception, stack, pc, instructions) in [
             (14, 0, 0x300, 1),
             (0, 40, 0x100, 10),
@@ -502,12 +504,13 @@ mod tests {
             (0, 100, 1, 0x100, 10),
             (20, 68, TO_THREAD, 0x200, 3),
             (20, 60, 0x205, 0x210, 4),
-            // A more urgent interrupt in the midst of the call, which is not its own.
+            // A more urgent interrupt comes during the call. Its instructions do not belong to the
+            // call.
             (21, 28, TO_HANDLER, 0x300, 50),
             (20, 60, 0x205, 0x214, 6),
             (20, 60, 0x205, 0x204, 2),
             (0, 100, 1, 0x10a, 5),
-            // The next activation begins the call, and leaves it by the exception's end.
+            // The next activation begins the call. The end of the exception abandons it.
             (20, 68, TO_THREAD, 0x200, 3),
             (20, 60, 0x205, 0x210, 4),
             (0, 100, 1, 0x10a, 5),

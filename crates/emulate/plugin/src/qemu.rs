@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the peer needs of QEMU.
+//! The functions of QEMU that the peer uses.
 //!
-//! QEMU exports its functions to its modules and to plugins, but has no header for most of them.
-//! What is declared here holds for 7.2 and 10.0; the functions are looked up when the plugin is
-//! loaded, so that another version without one of them is refused with its name.
+//! QEMU exports its functions to modules and plugins, but has no header for most of them. The
+//! declarations here hold for 7.2 and 10.0. The functions are looked up when the plugin is loaded,
+//! so that a version of QEMU that lacks one of them is rejected with the name of the function.
 //!
-//! Every function here is called, and every callback comes, in a thread that holds QEMU's big lock
-//! (in a timer, or in the instruction that writes to the card), or before there is more than one
-//! thread.
+//! All functions here are called in a thread that holds QEMU's big lock (in a timer, or in the
+//! instruction that writes to the card), or while there is only one thread. The same holds for all
+//! callbacks.
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// QEMU's `QEMU_CLOCK_VIRTUAL`: the guest's clock.
 pub(crate) const CLOCK_VIRTUAL: c_int = 1;
-/// QEMU's `SHUTDOWN_CAUSE_HOST_QMP_QUIT`: QEMU ends with exit code 0, also with `-no-shutdown`.
+/// QEMU's `SHUTDOWN_CAUSE_HOST_QMP_QUIT`: QEMU ends with exit code 0, even with `-no-shutdown`.
 const CAUSE_HOST_QUIT: c_int = 2;
 /// QEMU's `NET_CLIENT_DRIVER_NONE`.
 const DRIVER_NONE: c_int = 0;
@@ -23,35 +23,36 @@ pub struct Client {
     _opaque: [u8; 0],
 }
 
-/// What QEMU calls with a frame that reaches a client; it returns the length, or what else it has
-/// become of it.
+/// QEMU calls this function with a frame that reaches a client. It returns the length, or a code
+/// for what has happened to the frame.
 pub type Receive =
     unsafe extern "C" fn(client: *mut Client, frame: *const u8, length: usize) -> isize;
-/// What QEMU calls when a timer is due.
+/// QEMU calls this function when a timer is due.
 pub type Due = unsafe extern "C" fn(data: *mut c_void);
-/// What QEMU calls when it ends.
+/// QEMU calls this function when it ends.
 pub type Exit = unsafe extern "C" fn(plugin: u64, data: *mut c_void);
 
-/// QEMU's `NetClientInfo`. Its first three fields are the same in 7.2 and 10.0; the others, which
-/// differ, are pointers to functions that may be missing (21 in 7.2, 20 in 10.0).
+/// QEMU's `NetClientInfo`. Its first three fields are the same in 7.2 and 10.0. The others differ;
+/// they are optional function pointers (21 in 7.2, 20 in 10.0).
 #[repr(C)]
 pub(crate) struct ClientInfo {
     driver: c_int,
-    /// Bytes that QEMU allocates, with zeros, for a client, of which a `NetClientState` needs 376
-    /// in 7.2 and in 10.0.
+    /// The number of zeroed bytes that QEMU allocates for a client. A `NetClientState` needs 376 in
+    /// 7.2 and in 10.0.
     size: usize,
     receive: Option<Receive>,
     others: [usize; 61],
 }
 
-/// QEMU's `QEMUTimer` (48 bytes), which has no constructor but an initializer of its memory.
+/// QEMU's `QEMUTimer` (48 bytes). QEMU has a function that initialises its memory, but none that
+/// creates it.
 #[repr(C, align(16))]
 pub(crate) struct Timer([u8; 256]);
 
-/// Declares functions of QEMU and where they are looked up.
+/// Declares functions of QEMU, and a function that looks them up.
 macro_rules! functions {
     ($functions:ident { $($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
-        /// QEMU's functions by their own names.
+        /// QEMU's functions, under their own names.
         #[derive(Clone, Copy)]
         pub(crate) struct $functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
@@ -91,7 +92,7 @@ functions! {
     }
 }
 
-/// The address of a function of QEMU; its name ends with a zero.
+/// Returns the address of a function of QEMU. `name` must end with a zero byte.
 pub(crate) fn symbol(name: &str) -> Option<*mut c_void> {
     let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
     // SAFETY: the name ends with a zero.
@@ -99,7 +100,7 @@ pub(crate) fn symbol(name: &str) -> Option<*mut c_void> {
     (!address.is_null()).then_some(address)
 }
 
-/// The version of the interface of plugins that this QEMU accepts: 1 up to 8.2, 2 from 9.0 on.
+/// Returns the version of the plugin interface that this QEMU accepts: 1 up to 8.2, 2 from 9.0 on.
 pub fn plugin_version() -> c_int {
     if symbol("qemu_plugin_scoreboard_new\0").is_some() {
         2
@@ -111,20 +112,21 @@ pub fn plugin_version() -> c_int {
 /// Why the guest's card cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// There is no such netdev.
+    /// No netdev has this name.
     #[error(
         "QEMU has no netdev `{0}`: start it with -netdev hubport,id={0},hubid=0 -net nic,netdev={0}"
     )]
     Missing(String),
-    /// It is no port of a hub.
+    /// The netdev is not a port of a hub.
     #[error("the netdev `{0}` is no port of a hub: use -netdev hubport,id={0},hubid=0")]
     NoPort(String),
-    /// No card is on it.
+    /// No card is connected to the netdev.
     #[error("no card is on the netdev `{0}`: start QEMU with -net nic,netdev={0}")]
     NoCard(String),
 }
 
-/// QEMU, as the peer uses it: its clock, one timer, and the hub that the guest's card is on.
+/// The parts of QEMU that the peer uses: its clock, one timer, and the hub to which the guest's
+/// card is connected.
 pub struct Qemu {
     functions: Functions,
     timer: *mut Timer,
@@ -136,10 +138,10 @@ pub struct Qemu {
 unsafe impl Send for Qemu {}
 
 impl Qemu {
-    /// Looks QEMU's functions up.
+    /// Looks up QEMU's functions.
     ///
     /// # Errors
-    /// The name of a function that this QEMU does not have.
+    /// The error is the name of a function that this QEMU does not have.
     pub fn find() -> Result<Self, &'static str> {
         Ok(Self {
             functions: Functions::find()?,
@@ -148,7 +150,7 @@ impl Qemu {
         })
     }
 
-    /// Asks for a call when QEMU ends.
+    /// Registers a function that QEMU calls when it ends.
     pub fn on_exit(&self, plugin: u64, exit: Exit) {
         // SAFETY: the function lives as long as the plugin, which is never unloaded.
         unsafe {
@@ -156,16 +158,16 @@ impl Qemu {
         }
     }
 
-    /// The guest's time in nanoseconds.
+    /// Returns the guest's time in nanoseconds.
     pub fn now(&self) -> u64 {
         // SAFETY: the clock can be read at any time after QEMU's start.
         let now = unsafe { (self.functions.qemu_clock_get_ns)(CLOCK_VIRTUAL) };
         u64::try_from(now).unwrap_or(0)
     }
 
-    /// Makes the timer, once.
+    /// Creates the timer. It is called once.
     pub fn make_timer(&mut self, due: Due) {
-        // QEMU keeps the address: the timer lives until the process ends.
+        // QEMU keeps the address, so the timer must live until the process ends.
         self.timer = Box::leak(Box::new(Timer([0; 256])));
         // SAFETY: the memory is larger than a QEMUTimer of any version, and lives for ever.
         unsafe {
@@ -181,7 +183,7 @@ impl Qemu {
         }
     }
 
-    /// Sets the timer to `at`, or stops it.
+    /// Sets the timer to `at`, or stops it if that is `None`.
     pub fn set_timer(&self, at: Option<u64>) {
         if self.timer.is_null() {
             return;
@@ -197,11 +199,11 @@ impl Qemu {
         }
     }
 
-    /// Connects to the hub that the port `netdev` is on: `receive` is called with each frame that
-    /// the guest sends, in the instruction that makes the card send it.
+    /// Connects to the hub of the port `netdev`. QEMU then calls `receive` with each frame that the
+    /// guest sends, in the instruction that makes the card send the frame.
     pub fn connect(&mut self, netdev: &CStr, receive: Receive) -> Result<(), NetworkError> {
         let name = || netdev.to_string_lossy().into_owned();
-        // QEMU keeps the address of the information as long as the client exists.
+        // QEMU keeps the address of this structure as long as the client exists.
         let info = Box::leak(Box::new(ClientInfo {
             driver: DRIVER_NONE,
             size: 4096,
@@ -234,13 +236,13 @@ impl Qemu {
         Ok(())
     }
 
-    /// Hands a frame to the guest's card, and returns whether it took it.
+    /// Sends a frame to the guest's card. Returns whether the card accepted it.
     ///
-    /// The frame leaves the hub from the card's own port: from another one, the hub would not say
-    /// what has become of it. What QEMU says is the length if the card took the frame (or did not
-    /// want it: it is for another address), -1 if it dropped it, and 0 if the frame waits in a
-    /// queue of QEMU's. A LAN9118 never lets one wait. A stopped machine does, and no timer of its
-    /// clock comes while it is stopped.
+    /// The frame is sent from the card's own port of the hub. From another port, the hub would not
+    /// return what has happened to the frame. QEMU returns the length if the card accepted the
+    /// frame (or ignored it, because it is for another address), -1 if the card dropped it, and 0
+    /// if QEMU queued it. QEMU never queues frames for a LAN9118 unless the machine is stopped, and
+    /// then no timer of the guest's clock is called.
     pub fn send(&self, frame: &[u8]) -> bool {
         let Ok(length) = c_int::try_from(frame.len()) else {
             return false;
@@ -249,7 +251,7 @@ impl Qemu {
         unsafe { (self.functions.qemu_send_packet)(self.port, frame.as_ptr(), length) > 0 }
     }
 
-    /// Asks QEMU to end. The guest may go on for a while.
+    /// Asks QEMU to end. The guest may continue for a while.
     pub fn end(&self) {
         // SAFETY: a request can be made at any time.
         unsafe { (self.functions.qemu_system_shutdown_request)(CAUSE_HOST_QUIT) }

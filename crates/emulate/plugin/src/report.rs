@@ -1,152 +1,155 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What came of a run. Times are nanoseconds of the guest's clock.
+//! The results of a run. Times are nanoseconds of the guest's clock.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Did the peer end the run, as planned? Otherwise the guest or the host did.
+    /// Whether the peer ended the run as planned. If not, the guest or the host ended it.
     pub planned_end: bool,
-    /// The time of the last thing that the peer did or saw.
+    /// The time of the peer's last action or observation.
     pub last_ns: u64,
-    /// By how much the peer acted later than it was to, at most.
+    /// The longest delay between the planned and the actual time of an action of the peer.
     pub late_ns: u64,
-    /// Frames that the guest has sent.
+    /// The number of frames that the guest sent.
     pub from_guest: u64,
-    /// The longest time that one of them has waited for the wire. An emulated card sends at once,
-    /// however fast: where this grows, the guest sends more than a real card could.
+    /// The longest time that a frame from the guest waited for the wire. An emulated card accepts
+    /// frames from the guest at any rate. If this time grows, the guest sends more than a real card
+    /// could.
     pub wire_wait_ns: u64,
-    /// Frames of the TCP/IP stack that have reached the card.
+    /// The number of frames of the TCP/IP stack that reached the card.
     pub to_guest: u64,
-    /// Those of them that the card did not take.
+    /// The part of `to_guest` that the card did not accept.
     pub to_guest_lost: u64,
     /// The echo requests of the TCP/IP stack.
     pub pings: Vec<PingReport>,
-    /// The DHCP server.
+    /// The results of the DHCP server. `None` if the plan has none.
     pub dhcp: Option<DhcpReport>,
-    /// The clients, in the plan's order.
+    /// The results of the clients, in the order of the plan.
     pub clients: Vec<ClientReport>,
-    /// The flood.
+    /// The results of the flood. `None` if the plan has none.
     pub flood: Option<FloodReport>,
-    /// The lines of the interrupt controller that the plan moves, in its order.
+    /// The results of the driven lines of the interrupt controller, in the order of the plan.
     pub pins: Vec<PinReport>,
-    /// The output pins of the plan, in its order.
+    /// The edges of the output pins, in the order of the plan.
     pub outputs: Vec<OutputReport>,
-    /// What was measured of the guest's processor.
+    /// The measurement of the guest's processor. `None` if nothing was measured.
     pub profile: Option<ProfileReport>,
-    /// The SHA-256 of all frames in both directions with their times.
+    /// The SHA-256 of all frames in both directions and their times.
     pub digest: String,
 }
 
-/// An input line of the interrupt controller.
+/// The counts of an input line of the interrupt controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PinReport {
-    /// Its number.
+    /// The number of the line.
     pub irq: u16,
-    /// Rising edges.
+    /// The number of rising edges.
     pub offered: u64,
-    /// Those of them that found the line's request waiting already: they are lost.
+    /// The part of `offered` that found a request of the line already pending. These requests are
+    /// lost.
     pub missed: u64,
 }
 
-/// An output pin.
+/// The edges of an output pin.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputReport {
-    /// Its name.
+    /// The name of the pin.
     pub name: String,
-    /// The times of its edges: the first rises, and each that follows goes the other way.
+    /// The times of the edges. The first edge rises, and edges alternate.
     pub edges_ns: Vec<u64>,
 }
 
-/// What the guest's processor did from the beginning of the measurement to the end of the run.
+/// The activity of the guest's processor during the measurement.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileReport {
-    /// The time between the two.
+    /// The duration of the measurement.
     pub elapsed_ns: u64,
-    /// Instructions that were executed in this time.
+    /// The instructions executed in this time.
     pub instructions: u64,
-    /// Those of them outside of exceptions.
+    /// The part of `instructions` executed outside of exceptions.
     pub background_instructions: u64,
-    /// Exceptions that ended a WFI.
+    /// The number of exceptions that ended a WFI.
     pub wakeups: u64,
-    /// The exceptions that were taken or running, by number.
+    /// The exceptions that were taken or active, by number.
     pub exceptions: Vec<ExceptionReport>,
-    /// The most instructions that one thread or handler executed while it kept interrupts off, or
-    /// some of them, by CPS or BASEPRI.
+    /// The most instructions that a thread or handler executed while it masked all or some
+    /// interrupts, by CPS or BASEPRI.
     pub longest_masked_instructions: u64,
-    /// The most instructions that a thread executed from one switch of threads (PendSV) to the
-    /// next, which may switch to the same thread.
+    /// The most instructions that a thread executed between two consecutive thread switches
+    /// (PendSV). A switch may return to the same thread.
     pub longest_turn_instructions: u64,
-    /// The spans of the plan, by name.
+    /// The measured spans, by name.
     pub spans: BTreeMap<String, SpanReport>,
-    /// The growth of each watched variable. One that falls below its first value has grown by 0.
+    /// The increase of each watched variable. 0 if the variable fell below its first value.
     pub watched: BTreeMap<String, u64>,
 }
 
-/// One of the processor's exceptions. What interrupts it is not counted for it.
+/// The counts of an exception. Instructions of exceptions that interrupt it are not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExceptionReport {
-    /// Its number (IPSR): from 16 on the lines of the interrupt controller.
+    /// The number of the exception (IPSR). From 16 on it is a line of the interrupt controller.
     pub number: u16,
-    /// How often it was taken.
+    /// How often the exception was taken.
     pub taken: u64,
-    /// How often that was directly after another one (tail-chaining).
+    /// How often the exception was taken directly after another one (tail-chaining).
     pub tail_chained: u64,
-    /// The instructions of its handler.
+    /// The instructions of the exception's handler.
     pub instructions: u64,
-    /// The most instructions of one activation.
+    /// The most instructions of a single activation.
     pub longest_instructions: u64,
 }
 
-/// A span of the code, as threads and handlers execute it. What interrupts them is not counted for
-/// it.
+/// The counts of a code span that threads and handlers executed. Instructions of exceptions that
+/// interrupt it are not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanReport {
-    /// How often it was executed.
+    /// How often the span was executed.
     pub taken: u64,
-    /// The instructions of all.
+    /// The instructions of all executions.
     pub instructions: u64,
-    /// The most instructions of one.
+    /// The most instructions of a single execution.
     pub longest_instructions: u64,
 }
 
 /// An echo request of the TCP/IP stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PingReport {
-    /// When it was asked for.
+    /// The time at which the request was due.
     pub asked_ns: u64,
-    /// The time until its answer was there; none if it never was.
+    /// The time from the request to its answer. `None` if there was no answer.
     pub round_trip_ns: Option<u64>,
 }
 
-/// What a DHCP server was asked.
+/// The messages that a DHCP server received.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DhcpReport {
-    /// Messages that look for a server.
+    /// The number of DHCPDISCOVER messages.
     pub discovers: u64,
-    /// Messages that ask for an address.
+    /// The number of DHCPREQUEST messages.
     pub requests: u64,
-    /// When the first of these was granted.
+    /// The time of the first DHCPACK. `None` if there was none.
     pub acknowledged_ns: Option<u64>,
 }
 
-/// A client.
+/// The results of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientReport {
-    /// Its requests, in the order in which they were asked.
+    /// The client's requests, in the order in which they were due.
     pub requests: Vec<RequestReport>,
 }
 
-/// A request of a client. It has a latency, a failure, or neither if it is still open.
+/// A request of a client. It has a latency or a failure. It has neither while it is open.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestReport {
-    /// When it was due. It may have left later: the one before it had no answer yet.
+    /// The time at which the request was due. It may have been sent later, because the previous
+    /// request had not been answered.
     pub asked_ns: u64,
-    /// The time until its whole answer was there.
+    /// The time until the answer was complete.
     pub latency_ns: Option<u64>,
-    /// Why it has none.
+    /// Why the request has no answer.
     pub failure: Option<String>,
 }
 
@@ -163,26 +166,27 @@ impl RequestReport {
     }
 }
 
-/// A flood.
+/// The results of a flood.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FloodReport {
-    /// Frames that have reached the card.
+    /// The number of frames that reached the card.
     pub sent: u64,
-    /// Those of them that the card did not take: it had no room, or was not switched on.
+    /// The part of `sent` that the card did not accept, because it had no room or was not enabled.
     pub lost: u64,
-    /// Those of them that the guest has answered.
+    /// The part of `sent` that the guest answered.
     pub answered: u64,
-    /// The times from a frame's arrival at the card to that of its answer at the peer.
+    /// The times from a frame's arrival at the card to the arrival of its answer at the peer.
+    /// `None` if there were no answers.
     pub round_trips: Option<RoundTrips>,
 }
 
-/// The spread of round trips.
+/// Statistics of round-trip times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrips {
-    /// The shortest.
+    /// The shortest round-trip time.
     pub least_ns: u64,
-    /// Their mean, rounded down.
+    /// The mean round-trip time, rounded down.
     pub mean_ns: u64,
-    /// The longest.
+    /// The longest round-trip time.
     pub most_ns: u64,
 }

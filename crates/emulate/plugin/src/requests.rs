@@ -2,20 +2,20 @@
 //! The requests of a client.
 use crate::report::RequestReport;
 
-/// The requests of a client, by their number.
+/// The requests of a client, indexed by their number.
 pub(crate) struct Requests {
-    /// How long an answer is waited for, in nanoseconds.
+    /// The longest time to wait for an answer, in nanoseconds.
     pub(crate) patience: u64,
     pub(crate) list: Vec<RequestReport>,
 }
 
 impl Requests {
-    /// The time until which the answer to a request is waited for.
+    /// Returns the time until which the client waits for the answer to a request.
     pub(crate) fn deadline(&self, number: usize) -> u64 {
         self.list[number].asked_ns + self.patience
     }
 
-    /// Ends a request at `now`. What has ended before stays as it was.
+    /// Ends a request at `now`. A request that has already ended is not changed.
     pub(crate) fn end(&mut self, number: usize, now: u64, result: Result<(), String>) {
         let Some(request) = self
             .list

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How many instructions of its own a thread or a handler of an exception needs from one place of
-//! the code to another. What interrupts it and what others do is not counted.
+//! Counts the instructions that a thread or an exception handler executes between two places of the
+//! code. Instructions of interrupting exceptions and of other threads are not counted.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -9,32 +9,34 @@ use crate::masking::Context;
 use crate::processor::Processor;
 use crate::report::SpanReport;
 
-/// A span: what a thread, or a handler in one activation, executes from one place to another.
-/// Places are addresses at which a block of instructions begins: those of functions.
+/// A span of code between two places, as executed by a thread or by a handler in one activation.
+/// Places are addresses at which a block of instructions begins, such as those of functions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpanPlan {
-    /// Its name in the report.
+    /// The span's name in the report.
     pub name: String,
-    /// Where it begins. While it lasts, the same one does not begin it anew.
+    /// The address at which the span begins. While a context executes the span, reaching this
+    /// address does not start it again.
     pub begin: u32,
-    /// Where it ends, which may be where it begins: then it is a turn of a loop. Without it, the
-    /// span is a call of the function that begins there.
+    /// The address at which the span ends. It may equal `begin`, so that the span is one iteration
+    /// of a loop. `None` means that the span is a call of the function at `begin`.
     pub end: Option<u32>,
-    /// Places where it is given up.
+    /// The addresses at which the span is abandoned.
     #[serde(default)]
     pub unless: Vec<u32>,
 }
 
-/// A span that has begun.
+/// A span that has begun and not ended.
 #[derive(Debug)]
 struct OpenSpan {
-    /// The index of its plan.
+    /// The index of the span in the plan.
     plan: usize,
     context: Context,
-    /// The instructions that it had executed.
+    /// The number of instructions that the context had executed when the span began.
     since: u64,
-    /// Where it ends: an address, and for a call the stack pointer there.
+    /// The address at which the span ends. For a function call, also the stack pointer after the
+    /// return.
     end: (u32, Option<u32>),
 }
 
@@ -58,8 +60,8 @@ impl Spans {
         !self.plans.is_empty()
     }
 
-    /// A thread or a handler, which has executed `own` instructions, is at the address `pc`, where
-    /// a block begins.
+    /// Handles the start of a block at address `pc`, in a thread or handler that has executed `own`
+    /// instructions.
     pub fn look(&mut self, pc: u32, context: Context, own: u64, processor: &impl Processor) {
         let (plans, reports) = (&self.plans, &mut self.reports);
         self.open.retain(|open| {
@@ -92,18 +94,18 @@ impl Spans {
         }
     }
 
-    /// Gives up the spans that this context has begun.
+    /// Abandons the spans that this context has begun.
     pub fn give_up(&mut self, context: Context) {
         self.open.retain(|open| open.context != context);
     }
 
-    /// Forgets what was measured, and the spans that have begun.
+    /// Resets the measurements and abandons all spans that have begun.
     pub fn clear(&mut self) {
         self.open.clear();
         self.reports.clear();
     }
 
-    /// All spans, also those that nobody has executed.
+    /// Returns all spans, including those that were never executed.
     pub fn report(&self) -> BTreeMap<String, SpanReport> {
         let of = |plan: &SpanPlan| {
             let report = self.reports.get(&plan.name).copied();
@@ -117,7 +119,7 @@ impl Spans {
 mod tests {
     use super::*;
 
-    /// A processor whose registers are 40 and 0x101.
+    /// A processor whose stack pointer is the field, and whose link register is 0x101.
     struct Still(u32);
 
     impl Processor for Still {
@@ -143,7 +145,8 @@ mod tests {
         }])
     }
 
-    /// Looks at the addresses, each with a thread and its instructions, with the stack at 40.
+    /// Visits the addresses with a stack pointer of 40. Each address comes with a thread and the
+    /// number of its instructions.
     fn of(mut spans: Spans, looks: &[(u32, u32, u64)]) -> SpanReport {
         for &(pc, thread, own) in looks {
             spans.look(pc, (0, thread), own, &Still(40));
@@ -180,7 +183,7 @@ mod tests {
     fn a_call_ends_with_the_return_of_the_same_depth() {
         let mut spans = spans(None, &[]);
         spans.look(0x10, (0, 1), 0, &Still(40));
-        // The same place, deeper in the stack, as in a recursion.
+        // The same address is reached deeper in the stack, as in a recursion.
         spans.look(0x100, (0, 1), 5, &Still(32));
         spans.look(0x100, (0, 2), 6, &Still(40));
         spans.look(0x100, (0, 1), 8, &Still(40));

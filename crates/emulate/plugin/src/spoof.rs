@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Frames of a flood that pretend to come from hosts which do not exist.
+//! Frames of a flood with the addresses of nonexistent hosts as their source.
 use std::net::Ipv4Addr;
 
 use rand::Rng as _;
@@ -13,14 +13,15 @@ use smoltcp::wire::{
 use crate::frame::{ETHERNET, SOURCE_PORT};
 use crate::plan::Plan;
 
-/// The last byte of the address that is everybody's in a network of 256.
+/// The last byte of the broadcast address in a network of 256 addresses.
 const BROADCAST: u8 = 255;
 
-/// Writes frames that pretend to come from other hosts of the guest's network.
+/// Writes frames whose source is another, nonexistent host of the guest's network.
 pub(crate) struct Spoofer {
     guest: Ipv4Addr,
     guest_ethernet: [u8; 6],
-    /// The greater one of the last bytes of the guest's address and the peer's: others are above.
+    /// The greater of the last bytes of the guest's and the peer's address. Nonexistent hosts have
+    /// greater ones.
     least: u8,
 }
 
@@ -33,7 +34,7 @@ impl Spoofer {
         }
     }
 
-    /// A host that does not exist: its addresses.
+    /// Returns the addresses of a random nonexistent host.
     fn host(&self, random: &mut ChaCha8Rng) -> (Ipv4Addr, EthernetAddress) {
         let [a, b, c, _] = self.guest.octets();
         let last = random.random_range(self.least.saturating_add(1).min(BROADCAST - 1)..BROADCAST);
@@ -56,7 +57,8 @@ impl Spoofer {
         &mut frame[ETHERNET..]
     }
 
-    /// A segment that fills the frame, the first of a connection or one of its midst.
+    /// Writes a TCP segment that fills the frame. It is the first segment of a connection or one in
+    /// its middle.
     pub(crate) fn segment(
         &self,
         frame: &mut [u8],
@@ -104,7 +106,7 @@ impl Spoofer {
         );
     }
 
-    /// A question for the guest's hardware address.
+    /// Writes an ARP request for the guest's MAC address.
     pub(crate) fn question(&self, frame: &mut [u8], random: &mut ChaCha8Rng) {
         let (host, ethernet) = self.host(random);
         let bytes = self.ethernet(frame, ethernet, EthernetProtocol::Arp);

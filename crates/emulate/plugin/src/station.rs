@@ -21,20 +21,21 @@ use crate::plan::Plan;
 use crate::report::{ClientReport, DhcpReport, PingReport};
 use crate::stream;
 
-/// The identifier of the station's echo requests.
+/// The identifier in the station's ICMP echo requests.
 const IDENTIFIER: u16 = 0x9193;
-/// Data of an echo request, as many bytes as ping(8) sends.
+/// The data of an echo request, as long as that of ping(8).
 const DATA: [u8; 56] = [0x5a; 56];
-/// Echo requests that may wait for the guest's hardware address, and answers that may wait to be
-/// read.
+/// The most echo requests that may wait for the guest's MAC address, and the most answers that may
+/// wait to be read.
 const WAITING: usize = 64;
-/// Nanoseconds of smoltcp's grain of time.
+/// The time resolution of smoltcp in nanoseconds.
 const GRAIN: u64 = 1000;
-/// How often a step looks for what its own doing has brought.
+/// The most rounds of a step, in which the station handles the effects of its own actions.
 const ROUNDS: usize = 8;
 
-/// A TCP/IP stack that takes its time as an argument: smoltcp, and what waits between it and the
-/// wire. Its grain is a microsecond; what is measured here is not rounded to it.
+/// A TCP/IP stack whose caller provides the time. It consists of smoltcp and the queues between
+/// smoltcp and the wire. smoltcp has a resolution of a microsecond; the measured times are not
+/// rounded to it.
 pub struct Station {
     interface: Interface,
     sockets: SocketSet<'static>,
@@ -50,12 +51,13 @@ pub struct Station {
 }
 
 impl Station {
-    /// A station with the address `own` that talks to `guest`.
+    /// Makes a station with the address `own` that communicates with `guest`.
     #[must_use]
     pub fn new(own: Ipv4Addr, guest: Ipv4Addr) -> Self {
         let mut queues = Queues::default();
         let mut config = Config::new(HardwareAddress::Ethernet(EthernetAddress(PEER_ETHERNET)));
-        // From it come the stack's ports and numbers: the same ones in each run.
+        // The seed determines the stack's ports and sequence numbers, so that they are the same in
+        // each run.
         config.random_seed = 1;
         let mut interface = Interface::new(config, &mut queues, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
@@ -89,10 +91,10 @@ impl Station {
         }
     }
 
-    /// The station of a plan, with its server and its clients.
+    /// Makes the station of a plan with its server and its clients.
     ///
     /// # Errors
-    /// A client's pattern cannot be started.
+    /// Fails if a client's pattern cannot be started.
     pub fn with_plan(plan: &Plan) -> Result<Self, PlanError> {
         let mut station = Self::new(plan.address, plan.guest);
         let sockets = &mut station.sockets;
@@ -110,8 +112,8 @@ impl Station {
         Ok(station)
     }
 
-    /// Asks for an echo at `now`. The request may leave later: the first one waits until the
-    /// guest's hardware address is known. It never leaves if too many wait already.
+    /// Sends an echo request at `now`. The first request waits until the guest's MAC address is
+    /// known. A request is dropped if too many already wait.
     pub fn ping(&mut self, now: u64) {
         let sequence = u16::try_from(self.pings.len()).expect("a plan's count has 16 bits");
         let request = Icmpv4Repr::EchoRequest {
@@ -144,7 +146,7 @@ impl Station {
         self.stack_wanted = Some(now);
     }
 
-    /// Does what is to be done at `now`, and returns the frames that leave.
+    /// Does what is due at `now`. Returns the frames to send.
     pub fn step(&mut self, now: u64) -> Vec<Vec<u8>> {
         let instant = Instant::from_micros(i64::try_from(now / GRAIN).unwrap_or(i64::MAX));
         for _ in 0..ROUNDS {
@@ -174,7 +176,7 @@ impl Station {
                 }
             }
         }
-        // Never now again: what smoltcp could do now, it has done.
+        // smoltcp has done all that it could do now, so it must not ask for the current time again.
         self.stack_wanted = self
             .interface
             .poll_at(instant, &self.sockets)
@@ -183,33 +185,33 @@ impl Station {
         self.queues.leaving.drain(..).collect()
     }
 
-    /// When it wants to be stepped next; none as long as nothing arrives.
+    /// Returns the time of the next step. `None` if nothing has to be done until a frame arrives.
     #[must_use]
     pub fn wanted(&self) -> Option<u64> {
         let clients = self.clients.iter().filter_map(ClientRun::wanted);
         clients.chain(self.stack_wanted).min()
     }
 
-    /// What the DHCP server has been asked so far.
+    /// Returns what the DHCP server has received so far.
     #[must_use]
     pub fn dhcp(&self) -> Option<DhcpReport> {
         self.dhcp.as_ref().map(DhcpServer::report)
     }
 
-    /// What has come of the clients' requests so far.
+    /// Returns the results of the clients' requests so far.
     #[must_use]
     pub fn clients(&self) -> Vec<ClientReport> {
         self.clients.iter().map(ClientRun::report).collect()
     }
 
-    /// The echo requests so far.
+    /// Returns the echo requests so far.
     #[must_use]
     pub fn pings(&self) -> &[PingReport] {
         &self.pings
     }
 }
 
-/// The port that a frame brings data of TCP to.
+/// Returns the destination port of a TCP frame that contains data.
 fn data_for(frame: &[u8]) -> Option<u16> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     let packet = Ipv4Packet::new_checked(frame.payload()).ok()?;
@@ -220,7 +222,7 @@ fn data_for(frame: &[u8]) -> Option<u16> {
     (!segment.payload().is_empty()).then(|| segment.dst_port())
 }
 
-/// What waits between smoltcp and the wire.
+/// The queues between smoltcp and the wire.
 #[derive(Default)]
 struct Queues {
     arrived: VecDeque<Vec<u8>>,
@@ -278,9 +280,9 @@ mod tests {
     pub const ONE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     pub const TWO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// A station on a wire where every frame takes 700 ns, for as long as somebody wants a step.
-    /// `other` is the other end: it gets the time and the frames that have arrived, and says which
-    /// leave and when it wants a step.
+    /// Runs a station on a wire where every frame takes 700 ns, as long as one side asks for a
+    /// step. `other` is the other end of the wire. It gets the time and the arrived frames, and
+    /// returns the frames to send and the time of its next step.
     pub fn run_beside(
         left: &mut Station,
         until: u64,
@@ -328,7 +330,7 @@ mod tests {
         left.ping(2_000_457);
         run(&mut left, &mut right, 4_000_000);
         let trips: Vec<_> = left.pings().iter().map(|p| p.round_trip_ns).collect();
-        // The first includes ARP.
+        // The first round trip includes ARP.
         assert_eq!(trips, [Some(2800), Some(1400)]);
     }
 
@@ -346,7 +348,7 @@ mod tests {
             }
         }
         assert_eq!(left.pings()[0].round_trip_ns, None);
-        // ARP asks about once a second.
+        // ARP sends about one request per second.
         assert!((5..20).contains(&frames), "{frames} frames");
         assert!(steps < 100, "{steps} steps");
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The guest's stores to the registers of its output pins ([`Outputs`]).
+//! Observes the guest's stores to the registers of its output pins ([`Outputs`]).
 //!
-//! With `-icount`, QEMU lets an instruction reach a device only where its clock is right to the
-//! instruction: as the last of a block. So only stores that end a block are looked at, which costs
-//! the others nothing.
+//! With `-icount`, QEMU requires that an instruction that accesses a device is the last of its
+//! block, so that the clock is exact. So only stores that end a block are observed, and other
+//! instructions are not slowed down.
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,7 @@ use crate::outputs::{OutputPlan, Outputs};
 use crate::qemu::{CLOCK_VIRTUAL, functions};
 use crate::report::OutputReport;
 
-/// QEMU's `QEMU_PLUGIN_CB_NO_REGS`: a callback reads no registers.
+/// QEMU's `QEMU_PLUGIN_CB_NO_REGS`: the callback reads no registers.
 const NO_REGISTERS: c_int = 0;
 /// QEMU's `QEMU_PLUGIN_MEM_W`.
 const STORES: c_int = 2;
@@ -29,7 +29,7 @@ functions! {
     }
 }
 
-/// The pins and what is needed to read them.
+/// The recorded pins, and access to their registers.
 struct Pinout {
     functions: Functions,
     cortex: Cortex,
@@ -43,11 +43,11 @@ fn pinout() -> MutexGuard<'static, Option<Pinout>> {
     PINOUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes the edges of these pins from now on, before the machine is made; [`look_at`] is to be
-/// called with each block that QEMU translates.
+/// Starts recording the edges of these pins. The machine must not have been created yet.
+/// [`look_at`] must be called with each block that QEMU translates.
 ///
 /// # Errors
-/// The name of a function that this QEMU does not have.
+/// The error is the name of a function that this QEMU does not have.
 pub fn begin(plans: &[OutputPlan]) -> Result<(), &'static str> {
     *pinout() = Some(Pinout {
         functions: Functions::find()?,
@@ -58,16 +58,16 @@ pub fn begin(plans: &[OutputPlan]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Looks at the stores of a block.
+/// Registers callbacks for the stores of a block.
 ///
 /// # Safety
-/// QEMU is translating the block.
+/// QEMU must be translating the block.
 pub unsafe fn look_at(block: *mut c_void) {
     let mut pinout = pinout();
     let Some(pinout) = pinout.as_mut() else {
         return;
     };
-    // The processor is there: it translates.
+    // The processor exists, because it translates a block.
     if !pinout.is_connected {
         pinout.is_connected = pinout.cortex.connect().is_ok();
     }
@@ -87,7 +87,7 @@ pub unsafe fn look_at(block: *mut c_void) {
     }
 }
 
-/// The edges of all pins.
+/// Returns the edges of all pins.
 pub fn report() -> Vec<OutputReport> {
     let outputs = |pinout: &Pinout| pinout.outputs.report();
     pinout().as_ref().map_or_else(Vec::new, outputs)
@@ -105,7 +105,8 @@ unsafe extern "C" fn stored(_cpu: c_uint, _information: u32, address: u64, _data
     else {
         return;
     };
-    // Without the lock: this asks for QEMU's big one, whose holder may ask for it.
+    // The lock must not be held here: the read takes QEMU's big lock, whose holder may wait for
+    // this lock.
     let Some(content) = cortex.read(address).map(u32::from_le_bytes) else {
         return;
     };

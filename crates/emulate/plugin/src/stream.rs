@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client that asks over TCP: one request at a time, the others wait.
+//! A client that sends requests over TCP, one at a time. Further requests wait.
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -10,30 +10,32 @@ use smoltcp::wire::IpEndpoint;
 
 use crate::requests::Requests;
 
-/// Bytes of a connection's buffers.
+/// The size of a connection's buffers in bytes.
 const BUFFER: usize = 8192;
-/// The same for somebody who does not read: soon full.
+/// The size of the receive buffer of a client that does not read, in bytes. It is small, so that
+/// the buffer is soon full.
 const NARROW: usize = 512;
-/// Each client has so many ports, from this one on, and uses them in turn.
+/// The number of ports that each client uses in turn.
 const PORTS_EACH: u16 = 1000;
 const PORTS: u16 = 32_000;
-/// The ports of the client with this number.
+/// Returns the ports of the client with this number.
 pub(crate) fn ports(number: u16) -> Range<u16> {
     let first = PORTS + PORTS_EACH * number;
     first..first + PORTS_EACH
 }
 
-/// Bytes of a Modbus/TCP message before the function: transaction, protocol, length, unit.
+/// The bytes of a Modbus/TCP message before the function: transaction, protocol, length and unit.
 const MODBUS_HEADER: usize = 7;
 const READ_HOLDING: u8 = 3;
 
-/// What is spoken.
+/// The protocol of the requests.
 pub(crate) enum Dialogue {
-    /// Nothing: a connection is the answer.
+    /// No protocol: the request succeeds when the connection is established.
     Connection,
-    /// HTTP 1.0: the page of a path, a connection each.
+    /// HTTP 1.0, with a connection for each request. The field is the path of the page.
     Http(String),
-    /// Modbus/TCP: the first register and their count, on one connection.
+    /// Modbus/TCP on a single connection. The fields are the first register and the number of
+    /// registers.
     Modbus(u16, u16),
 }
 
@@ -52,7 +54,7 @@ impl Dialogue {
         }
     }
 
-    /// What has become of a request, as soon as `received` says it.
+    /// Judges the data received so far. `None` if the answer is not complete yet.
     fn judge(&self, number: usize, received: &[u8], is_over: bool) -> Option<Result<(), String>> {
         match self {
             Self::Connection => Some(Ok(())),
@@ -111,11 +113,11 @@ pub(crate) struct StreamClient {
     connections: u16,
     reads: bool,
     socket: Option<SocketHandle>,
-    /// Those without an answer. The first one is under way if `has_sent`.
+    /// The unanswered requests. If `has_sent`, the first one has been sent.
     open: VecDeque<usize>,
     has_sent: bool,
     received: Vec<u8>,
-    /// Sockets that are closing: they are kept until TCP is done with them.
+    /// Closing sockets, which are kept until TCP has released them.
     closing: Vec<SocketHandle>,
 }
 
@@ -181,7 +183,7 @@ impl StreamClient {
         }
     }
 
-    /// Does what can be done for a request now; what has become of it, if it is over.
+    /// Advances the current request. Returns the result if it is over.
     fn advance(
         &mut self,
         number: usize,
@@ -247,7 +249,7 @@ impl StreamClient {
         handle
     }
 
-    /// Closes the connection, at once if something went wrong.
+    /// Closes the connection, immediately if an error occurred.
     fn leave(&mut self, at_once: bool, sockets: &mut SocketSet<'static>) {
         if let Some(handle) = self.socket.take() {
             let socket = sockets.get_mut::<Socket>(handle);

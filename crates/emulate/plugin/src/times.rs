@@ -6,7 +6,7 @@ use weir_model::Duration;
 
 use crate::CLOCK_HZ;
 
-/// Reads a time (`1ms`) in nanoseconds.
+/// Parses a time such as `1ms` to nanoseconds.
 pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     String::deserialize(deserializer)?
         .parse::<Duration>()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A client that asks for datagrams to come back. Each begins with its number.
+//! A client that sends datagrams and expects them back. Each datagram begins with its number.
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -9,18 +9,18 @@ use smoltcp::wire::IpEndpoint;
 
 use crate::requests::Requests;
 
-/// Datagrams that may wait for the guest's hardware address, or to be read.
+/// The most datagrams that may wait for the guest's MAC address, or to be read.
 const WAITING: usize = 64;
-/// Bytes of the number.
+/// The size of the number in bytes.
 const NUMBER: usize = 4;
-/// The first of the ports of these clients.
+/// The first port of these clients.
 const PORTS: u16 = 30_000;
 
 pub(crate) struct UdpClient {
     socket: SocketHandle,
     guest: IpEndpoint,
     length: usize,
-    /// Those without an answer.
+    /// The unanswered requests.
     open: VecDeque<usize>,
 }
 
@@ -51,7 +51,7 @@ impl UdpClient {
         }
     }
 
-    /// Sends a datagram. It never leaves if too many wait already.
+    /// Sends a datagram. It is dropped if too many already wait.
     pub(crate) fn ask(&mut self, number: usize, sockets: &mut SocketSet<'static>) {
         let mut bytes = vec![0; self.length];
         #[expect(

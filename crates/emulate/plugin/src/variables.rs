@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The growth of the guest's variables.
+//! Tracks the increase of the guest's variables.
 use std::collections::BTreeMap;
 
 use crate::plan::Variable;
 
 /// The guest's memory.
 pub trait Memory {
-    /// The unsigned number of 1, 2, 4 or 8 bytes at this address; none where there is no memory.
+    /// Returns the unsigned number of 1, 2, 4 or 8 bytes at this address. `None` if there is no
+    /// memory.
     fn number(&self, address: u32, bytes: u8) -> Option<u64>;
 }
 
-/// Nanoseconds between two looks at variables of 1 or 2 bytes, so that their wrap-arounds are seen:
-/// 1,250 instructions of 8 ns.
+/// The interval at which variables of 1 or 2 bytes are read, in nanoseconds, so that wrap-arounds
+/// are detected: 1,250 instructions of 8 ns.
 const LOOK_NS: u64 = 10_000;
 
-/// Variables that are followed.
+/// The tracked variables.
 #[derive(Debug)]
 pub struct Variables {
     followed: Vec<WatchedVariable>,
@@ -29,7 +30,7 @@ struct WatchedVariable {
 }
 
 impl Variables {
-    /// Will follow these variables, from `begin` on.
+    /// Makes a tracker of these variables that starts at `begin`.
     #[must_use]
     pub fn new(variables: &[Variable], begin: u64) -> Self {
         let followed = variables.iter().map(|variable| WatchedVariable {
@@ -43,13 +44,13 @@ impl Variables {
         }
     }
 
-    /// When they want to be looked at next.
+    /// Returns the time at which the variables have to be read next.
     #[must_use]
     pub fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// Looks at all variables if it is time to. The first look is the beginning.
+    /// Reads all variables if that is due. The first read gives the initial values.
     pub fn look_if_due(&mut self, now: u64, memory: &impl Memory) {
         if self.next.is_none_or(|due| now < due) {
             return;
@@ -63,14 +64,14 @@ impl Variables {
             .then(|| now.saturating_add(LOOK_NS));
     }
 
-    /// Looks at all variables.
+    /// Reads all variables.
     pub fn look(&mut self, memory: &impl Memory) {
         for one in &mut self.followed {
             let variable = &one.variable;
             let Some(value) = memory.number(variable.address, variable.bytes) else {
                 continue;
             };
-            // The difference as a signed number of the variable's size.
+            // The difference is signed and has the variable's size.
             let unused = 64 - 8 * u32::from(variable.bytes);
             #[expect(clippy::cast_possible_wrap, reason = "that is what is wanted")]
             let difference = ((value.wrapping_sub(one.last) << unused) as i64) >> unused;
@@ -79,14 +80,14 @@ impl Variables {
         }
     }
 
-    /// Takes the last look's values as the beginning.
+    /// Makes the values of the last read the initial values.
     pub fn clear(&mut self) {
         for one in &mut self.followed {
             one.grown = 0;
         }
     }
 
-    /// By how much each has grown; 0 if it is less than at the beginning.
+    /// Returns the increase of each variable. 0 if it is below its initial value.
     #[must_use]
     pub fn growth(&self) -> BTreeMap<String, u64> {
         let grown = self.followed.iter().map(|one| {

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ways from one block of instructions to the next on which the profile need not look.
+//! Records the transitions between blocks at which the profile need not examine the processor.
 //!
-//! To look at the processor takes longer than to execute a block. An exception may begin or end
-//! between two blocks: it ends by a return only, and it begins with the first block of a handler.
-//! So a way between others, on which nothing changed once, never changes anything, and behind a
-//! return it is enough that the number of the exception is as before. What is executed there is
-//! charged with the next look.
+//! Examining the processor takes longer than executing a block. An exception may begin or end only
+//! between two blocks. It ends by a return only, and it begins with the first block of a handler.
+//! So a transition between other blocks that changed nothing once never changes anything. After a
+//! return it is enough to check that the exception number is the same. The executed instructions
+//! are charged at the next examination.
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU16, Ordering};
 
 use crate::block::BlockEnd;
 
-/// How many ways into a block are known at most.
+/// The most known transitions into a block.
 const KNOWN: usize = 16;
 
-/// A block of instructions, which is never forgotten. The thread of the guest's processor is the
-/// only one that uses it.
+/// A block of instructions, which is never freed. Only the thread of the guest's processor uses it.
 #[derive(Debug)]
 pub struct Block {
     pub begin: u32,
     pub end: BlockEnd,
-    /// Whether an exception begins with it, once that was asked.
+    /// Whether an exception begins with this block. Unset until it has been looked up.
     is_handler: OnceLock<bool>,
-    /// The blocks from which it is known that nothing changes on the way to this one.
+    /// The blocks from which a transition to this one is known to change nothing.
     before: [AtomicPtr<Block>; KNOWN],
 }
 
@@ -36,30 +35,30 @@ impl Block {
         }))
     }
 
-    /// Is it still to be asked whether an exception begins with it?
+    /// Returns whether it is still unknown that an exception begins with this block.
     pub fn is_unasked(&self) -> bool {
         self.is_handler.get().is_none()
     }
 
-    /// An exception begins with it, or does not.
+    /// Stores whether an exception begins with this block.
     pub fn tell(&self, is_handler: bool) {
-        // Who told it first knew it, too.
+        // If the value is already set, it is the same.
         let _ = self.is_handler.set(is_handler);
     }
 
-    /// Where `last` stands among the blocks before this one.
+    /// Returns the place of `last` among the blocks before this one.
     fn place(&self, last: &'static Self) -> &AtomicPtr<Self> {
         let halfword = last.begin as usize / 2;
         &self.before[(halfword ^ halfword / KNOWN) % KNOWN]
     }
 }
 
-/// Where the processor is.
+/// The position of the processor.
 #[derive(Debug, Default)]
 pub struct Ways {
-    /// The block that was executed last.
+    /// The block executed last.
     last: AtomicPtr<Block>,
-    /// The exception of the last look.
+    /// The exception number at the last examination.
     exception: AtomicU16,
 }
 
@@ -76,13 +75,13 @@ impl Ways {
         unsafe { self.last.load(Ordering::Relaxed).as_ref() }
     }
 
-    /// How the last block has ended.
+    /// Returns the end of the last block.
     pub fn end(&self) -> BlockEnd {
         self.last().map_or(BlockEnd::Other, |last| last.end)
     }
 
-    /// The block is executed next. Is it known that nothing changes on the way there? `exception`
-    /// is the number of the exception now.
+    /// Reports that `block` is executed next. Returns whether the transition is known to change
+    /// nothing. `exception` returns the current exception number.
     pub fn is_known(&self, block: &'static Block, exception: impl FnOnce() -> u16) -> bool {
         let is_known = self.last().is_some_and(|last| match last.end {
             BlockEnd::Other => block.place(last).load(Ordering::Relaxed) == pointer(last),
@@ -98,7 +97,7 @@ impl Ways {
         is_known
     }
 
-    /// The block is executed next, and the processor was seen in this exception.
+    /// Reports that `block` is executed next, after the processor was found in this exception.
     pub fn learn(&self, block: &'static Block, exception: u16) {
         let before = self.exception.swap(exception, Ordering::Relaxed);
         let last = self.last().filter(|last| last.end == BlockEnd::Other);
@@ -123,7 +122,7 @@ mod tests {
     use crate::profile::Profile;
     use crate::report::ProfileReport;
 
-    /// The registers where a block begins: an exception, the stack and the link.
+    /// The registers at the start of a block: exception number, stack pointer and link register.
     #[derive(Debug, Clone, Copy)]
     struct At(u16, u32, u32);
 
@@ -145,13 +144,14 @@ mod tests {
         }
     }
 
-    /// The first block of each handler.
+    /// The number and the first block of each handler.
     const HANDLERS: [(u16, usize); 3] = [(14, 6), (20, 9), (21, 12)];
-    /// Blocks of the thread are 0 to 5, and the first handler's first one, as of a function; a
-    /// handler has three, and the last one returns.
+    /// The number of blocks. Blocks 0 to 5 belong to the thread, which may also call the first
+    /// handler's first block as a function. Each handler has three blocks, of which the last
+    /// returns.
     const BLOCKS: usize = 15;
 
-    /// A program that goes from block to block at random, and what interrupts it.
+    /// Returns a random path through the blocks with random interrupts.
     fn program(choices: &[(u8, u8)]) -> Vec<(usize, At)> {
         let mut active: Vec<(u16, usize)> = Vec::new();
         let mut thread = 0;
@@ -162,7 +162,7 @@ mod tests {
             let stack = 1000 - 32 * u32::try_from(active.len()).unwrap();
             all.push((block, At(number, stack, link)));
             link = 1;
-            // What comes next, if nothing interrupts.
+            // Computes the next block if no interrupt comes.
             let is_last = block >= 6 && block % 3 == 2;
             if is_last {
                 active.pop();
@@ -184,7 +184,7 @@ mod tests {
         let blocks: Vec<&'static Block> = (0..BLOCKS)
             .map(|number| {
                 let end = match number {
-                    // 8, 11 and 14 end their handlers, the others functions.
+                    // Blocks 8, 11 and 14 end their handlers; the others end functions.
                     2 | 8 | 10 | 11 | 14 => BlockEnd::Return,
                     3 => BlockEnd::Sleep,
                     _ => BlockEnd::Other,

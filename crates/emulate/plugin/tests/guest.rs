@@ -7,13 +7,13 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use weir_peer::Report;
 
-/// A guest, and a folder for what its runs write.
+/// A guest with a folder for the files of its runs.
 struct Guest {
     folder: TempDir,
 }
 
 impl Guest {
-    /// Compiles the guest; none if the machine has no tools for it, which is told.
+    /// Compiles the guest. Prints a message and returns `None` if the tools are missing.
     fn new() -> Option<Self> {
         if !crate::arm::has_tools() {
             return None;
@@ -37,11 +37,11 @@ impl Guest {
         self.folder.path().join("report")
     }
 
-    /// Runs the guest, which goes round its loop `work` times for each frame.
+    /// Runs the guest, which executes its loop `work` times for each frame.
     fn try_run(&self, plan: &str, work: u32, network: &[&str]) -> Output {
         let plan_path = self.folder.path().join("plan");
         fs::write(&plan_path, plan).unwrap();
-        // The plugin is beside this program: Cargo builds it for the tests, too.
+        // Cargo builds the plugin for the tests and places it beside this program.
         let plugin = std::env::current_exe()
             .unwrap()
             .with_file_name("libweir_peer.so");
@@ -98,7 +98,7 @@ fn an_idle_guest_answers_always_after_the_same_time() {
     assert!(trips[1..].iter().all(|trip| *trip == trips[1]), "{trips:?}");
     assert!((17_600..30_000).contains(&trips[1]), "{trips:?}");
     assert!(trips[0] > trips[1]);
-    // A round of the guest's loop has at least two instructions of 8 ns.
+    // An iteration of the guest's loop has at least two instructions of 8 ns.
     let busy = guest.run(plan, 1000).pings[1].round_trip_ns.unwrap();
     assert!(busy >= trips[1] + 16_000, "{busy}");
 }
@@ -111,7 +111,8 @@ fn a_flood_is_counted_and_the_same_in_each_run() {
         "flood": {"pattern": "poisson:120kHz", "begin": "5ms", "end": "25ms"}}"#;
     let slow = guest.run(plan, 1000);
     assert_eq!(slow, guest.run(plan, 1000));
-    // What is not a multiple of an instruction's time waits for the next instruction.
+    // An action at a time that is not a multiple of an instruction's time waits for the next
+    // instruction.
     assert!(slow.late_ns < 8, "{}", slow.late_ns);
     let flood = slow.flood.unwrap();
     assert!((2200..2600).contains(&flood.sent), "{flood:?}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The plugin in QEMU, with guests: one program, which is linked once.
+//! Tests of the plugin in QEMU with guests, linked as a single program.
 mod arm;
 
 mod guest;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Tests of the clients: they ask another station, which has servers.
+//! Tests of the clients against another station, which has servers.
 use smoltcp::socket::{tcp, udp};
 
 use super::tests::{ONE, TWO, run_beside};
 use super::*;
 use crate::report::RequestReport;
 
-/// A station with an echo server on port 7, and on port 80 or 502 one that answers `answer` to
-/// whatever it gets, and then closes.
+/// A station with two servers: an echo server on port 7, and a server on port 80 or 502 that
+/// answers each request with `answer` and then closes the connection.
 struct Servers {
     station: Station,
     echo: SocketHandle,
-    /// One for each connection: the side that closes first cannot be used again for a while.
+    /// A socket for each connection. The side that closes first cannot reuse its socket for a
+    /// while.
     streams: [SocketHandle; 2],
     port: u16,
     answer: &'static [u8],
@@ -34,7 +35,7 @@ impl Servers {
         }
     }
 
-    /// Answers what has arrived; true if something has.
+    /// Answers the requests that have arrived. Returns true if there were any.
     fn serve(&mut self) -> bool {
         let mut has_served = false;
         let echo = self.station.sockets.get_mut::<udp::Socket>(self.echo);
@@ -59,7 +60,7 @@ impl Servers {
     }
 }
 
-/// What comes of a client's requests, of which there are two, 10 ms apart.
+/// Returns the results of a client with two requests, 10 ms apart.
 fn ask(question: &str, port: u16, answer: &'static [u8]) -> Vec<RequestReport> {
     let plan = Plan::parse(&format!(
         r#"{{"end": "9s", "clients": [{{"pattern": "100Hz", "count": 2, "begin": "1ms", "patience": "5ms", {question}}}]}}"#
@@ -95,7 +96,7 @@ fn failures(requests: &[RequestReport]) -> Vec<&str> {
 
 #[test]
 fn latencies_are_those_of_the_wire() {
-    // A frame takes 700 ns, and the first request asks for the hardware address.
+    // A frame takes 700 ns, and the first request includes ARP.
     assert_eq!(
         latencies(&ask(r#""ask": {"udp": 32}"#, 80, b"")),
         [2800, 1400]
@@ -106,7 +107,7 @@ fn latencies_are_those_of_the_wire() {
         80,
         b"HTTP/1.0 200 OK\r\n\r\npage",
     );
-    // Three round trips less one: the connection's, the page's.
+    // Three round trips, of which one is saved: those of the connection and of the page.
     assert_eq!(latencies(&page), [4200, 2800]);
 }
 
@@ -124,7 +125,7 @@ fn what_is_no_answer_is_told() {
         b"HTTP/1.0 200 OK\r\n\r\n",
     );
     assert_eq!(failures(&silent)[0], "no answer");
-    // It sends its request and gets no data.
+    // The client sends its request and gets no data.
     let gone = ask(
         r#""ask": {"http": "/"}, "acknowledges": false"#,
         80,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! examples/rtos-node: code of `weir generate --rtos freertos` keeps what its system file says.
+//! examples/rtos-node: the code that `weir generate --rtos freertos` writes keeps the promises of
+//! its system file.
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,8 @@ use weir_peer::Report;
 
 use super::{Node, latencies, repository};
 
-/// Builds the example from its system file; none if the machine has no tools for it, which is told.
+/// Builds the example from its system file. Prints a message and returns `None` if the tools are
+/// missing.
 fn built() -> Option<Node> {
     Node::with_tools(|folder| {
         let system = weir_model::load(&repository("examples/rtos-node/system.toml")).unwrap();
@@ -25,7 +27,7 @@ fn built() -> Option<Node> {
     })
 }
 
-/// The addresses of the program's variables.
+/// Returns the addresses of the program's variables.
 fn addresses(elf: &Path) -> BTreeMap<String, u32> {
     let output = Command::new("arm-none-eabi-nm").arg(elf).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -38,7 +40,7 @@ fn addresses(elf: &Path) -> BTreeMap<String, u32> {
         .collect()
 }
 
-/// Half a second under a flood; commands are asked for meanwhile.
+/// Runs half a second under a flood, while a client sends commands.
 fn run(node: &Node, rate: &str, port: u16) -> Report {
     let addresses = addresses(&node.elf);
     let watch: Vec<String> = ["rounds", "lines"]
@@ -60,7 +62,8 @@ fn run(node: &Node, rate: &str, port: u16) -> Report {
 #[test]
 fn what_is_generated_for_freertos_keeps_limit_ports_and_budgets() {
     let Some(node) = built() else { return };
-    // The log's port, with its budget of a frame in each of 500 ticks, and nobody's.
+    // Port 514 is the log's, with a budget of one frame in each of 500 ticks. Port 9 belongs to
+    // nobody.
     for (port, lines) in [(514, 400..=502), (9, 0..=0)] {
         let report = run(&node, "2kHz", port);
         let profile = report.profile.as_ref().unwrap();
@@ -68,12 +71,13 @@ fn what_is_generated_for_freertos_keeps_limit_ports_and_budgets() {
         assert!(lines.contains(&profile.watched["lines"]), "{profile:?}");
         assert_eq!(latencies(&report.clients[0]).len(), 40, "port {port}");
     }
-    // More than the limit: then no frame is sure of its place in the card, and the loop still is.
+    // The flood exceeds the limit. So no frame is certain of room in the card, but the control loop
+    // is still protected.
     let report = run(&node, "40kHz", 514);
     let profile = report.profile.as_ref().unwrap();
     assert_eq!(profile.watched["rounds"], 50);
     let flood = report.flood.unwrap();
     let taken = flood.sent - flood.lost;
-    // What was let in, and the 176 frames that the card holds.
+    // The frames that the limit admits, and the 176 frames that the card holds.
     assert!((1200..=1258 + 176).contains(&taken), "{flood:?}");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The peer and a guest with an operating system and a TCP/IP stack: the node of behnke2021.
+//! Tests of the peer with a guest that has an operating system and a TCP/IP stack: the node of
+//! behnke2021.
 mod generated;
 mod ram;
 mod real;
@@ -15,13 +16,13 @@ use weir_peer::{ClientReport, Report};
 
 use crate::arm::skipped::skipped;
 
-/// The node, and a folder for what its runs write.
+/// The node with a folder for the files of its runs.
 struct Node {
     folder: TempDir,
     elf: PathBuf,
 }
 
-/// A file of this repository.
+/// Returns the path of a file of this repository.
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../..")
@@ -29,12 +30,12 @@ fn repository(path: &str) -> PathBuf {
 }
 
 impl Node {
-    /// Builds the node; none if the machine has no tools for it, which is told.
+    /// Builds the node. Prints a message and returns `None` if the tools are missing.
     fn new() -> Option<Self> {
         Self::built(&[])
     }
 
-    /// The same with options of the compiler.
+    /// Builds the node with these options of the compiler.
     fn built(options: &[&str]) -> Option<Self> {
         Self::with_tools(|_| {
             let mut build = Command::new(repository("boards/mps2-an385/node/build.sh"));
@@ -43,7 +44,8 @@ impl Node {
         })
     }
 
-    /// What a command builds that prints the path of its ELF, and may leave it in the folder.
+    /// Runs a build command that prints the path of its ELF file. The command may write into the
+    /// given folder.
     fn with_tools(build: impl FnOnce(&Path) -> Command) -> Option<Self> {
         if !crate::arm::has_tools() {
             return None;
@@ -61,7 +63,7 @@ impl Node {
         self.folder.path().join(name)
     }
 
-    /// QEMU with the node, its options, and where it is to print.
+    /// Returns the command that runs QEMU with the node and these options.
     fn qemu(&self, options: &str) -> Command {
         let arguments: String = options
             .split_whitespace()
@@ -81,10 +83,10 @@ impl Node {
         command
     }
 
-    /// QEMU with the node and a peer that follows a plan.
+    /// Returns the command that runs QEMU with the node and a peer with this plan.
     fn qemu_with_peer(&self, plan: &str, options: &str) -> Command {
         fs::write(self.path("plan"), plan).unwrap();
-        // The plugin is beside this program: Cargo builds it for the tests, too.
+        // Cargo builds the plugin for the tests and places it beside this program.
         let plugin = std::env::current_exe()
             .unwrap()
             .with_file_name("libweir_peer.so");
@@ -107,7 +109,7 @@ impl Node {
         self.qemu_with_peer(plan, options).output().unwrap()
     }
 
-    /// What the peer reports, and what the node has printed.
+    /// Returns the peer's report and the node's output.
     fn run(&self, plan: &str, options: &str) -> (Report, String) {
         let output = self.try_run(plan, options);
         assert!(output.status.success(), "{output:?}");
@@ -118,7 +120,8 @@ impl Node {
         )
     }
 
-    /// The steps of the critical task in one second, and its interrupts while it ran.
+    /// Returns the number of steps of the critical task in one second, and the number of interrupts
+    /// meanwhile.
     fn steps(&self, flood: &str, options: &str) -> (u64, u64) {
         let plan = format!(r#"{{"end": "9s"{flood}}}"#);
         let options = format!("address=10.0.0.2 task=utilisation windows=1 {options}");
@@ -139,7 +142,7 @@ fn failures(client: &ClientReport) -> Vec<&str> {
     failures.flatten().collect()
 }
 
-/// The latencies of a client, all of whose requests have been answered.
+/// Returns the latencies of a client. All its requests must have been answered.
 fn latencies(client: &ClientReport) -> Vec<u64> {
     assert_eq!(failures(client), [""; 0]);
     let latencies = client.requests.iter().map(|request| request.latency_ns);
@@ -161,7 +164,7 @@ fn the_node_answers_everybody_and_the_same_in_each_run() {
     let (report, _) = node.run(plan, STATIC);
     assert!(report.planned_end);
     assert_eq!(report, node.run(plan, STATIC).0);
-    // The wire alone takes 72 bytes of 80 ns each way.
+    // The wire takes 72 bytes of 80 ns in each direction.
     for client in &report.clients[..4] {
         let latencies = latencies(client);
         assert_eq!(latencies.len(), 10);
@@ -186,7 +189,7 @@ fn the_node_answers_everybody_and_the_same_in_each_run() {
 #[test]
 fn an_address_is_given_or_never_answered() {
     let Some(node) = Node::new() else { return };
-    // lwIP looks for ten seconds whether somebody else has the address.
+    // lwIP checks for ten seconds whether another host has the address.
     let plan = |answers: bool| {
         format!(
             r#"{{"end": "12s", "dhcp": {{"answers": {answers}}},
@@ -237,7 +240,7 @@ fn a_masked_interrupt_costs_a_task_above_nothing_and_others_one_each() {
     let masked = node.steps(flood, "urgency=above driver=masked").0;
     assert!(masked * 1000 >= alone * 999, "{masked} of {alone}");
     let (packet, interrupts) = node.steps(flood, "urgency=above driver=packet");
-    // A step takes 547 instructions, and an interrupt some 100 to 300.
+    // A step takes 547 instructions, and an interrupt about 100 to 300.
     let cost = (alone - packet) * 547 / interrupts;
     assert!((50..400).contains(&cost), "{cost} instructions");
     let below = node.steps(flood, "urgency=below driver=masked").0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The memory that ports/freertos takes is what its README says.
+//! The memory that ports/freertos uses is what its README states.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{Node, repository};
 
-/// The types of the README's table with their bytes.
+/// Returns the types in the README's table with their sizes in bytes.
 fn promised() -> BTreeMap<String, u32> {
     let readme = fs::read_to_string(repository("ports/freertos/README.md")).unwrap();
     let section = readme.split("## Memory").nth(1).unwrap();
@@ -27,7 +27,7 @@ fn ram_is_what_the_readme_says_and_64_bytes_for_a_receiver_at_most() {
     let promised = promised();
     assert_eq!(promised.len(), 8);
     let bytes = |of: &str| promised[of];
-    // One port, and two places in the table.
+    // A receiver with one port and two slots in the table.
     let receiver = bytes("weir_freertos_receiver_t")
         + bytes("weir_demux_link_t")
         + 2 * bytes("weir_demux_slot_t");
@@ -35,7 +35,7 @@ fn ram_is_what_the_readme_says_and_64_bytes_for_a_receiver_at_most() {
     let readme = fs::read_to_string(repository("ports/freertos/README.md")).unwrap();
     assert!(readme.contains(&format!("A receiver with one port takes {receiver} bytes")));
 
-    // The compiler compares them, in a folder that is gone afterwards.
+    // The compiler compares the sizes, in a folder that is removed afterwards.
     Node::with_tools(|folder| {
         let mut text = "#include \"weir/freertos.h\"\n".to_owned();
         for (of, bytes) in &promised {

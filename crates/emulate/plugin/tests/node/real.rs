@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The node is real: programs that know nothing of it talk to it, through QEMU's user network.
+//! Independent programs can communicate with the node, through QEMU's user network.
 use std::net::TcpListener;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -10,12 +10,12 @@ use nix::unistd::Pid;
 
 use super::{Node, repository, skipped};
 
-/// QEMU, which ends with the test.
+/// A QEMU process that is ended with the test.
 struct Machine(Child);
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // `timeout` hands a signal that can be caught on to QEMU.
+        // `timeout` forwards a signal that can be caught to QEMU.
         let timeout = Pid::from_raw(self.0.id().try_into().unwrap());
         let _ = signal::kill(timeout, Signal::SIGTERM);
         let _ = self.0.wait();
@@ -27,7 +27,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Runs a command until it succeeds: the node needs a moment to start.
+/// Runs a command until it succeeds, because the node needs a moment to start.
 fn eventually(command: &mut Command) -> Output {
     let begin = Instant::now();
     loop {
@@ -39,7 +39,7 @@ fn eventually(command: &mut Command) -> Output {
     }
 }
 
-/// pymodbus, which writes and reads registers through this port.
+/// Returns a command that runs pymodbus, which writes and reads registers through this port.
 fn pymodbus(port: u16) -> Command {
     let python = Command::new(repository("scripts/python-env.sh"))
         .arg("node")
@@ -54,7 +54,8 @@ fn pymodbus(port: u16) -> Command {
     client
 }
 
-/// QEMU's user network, which leads two ports of this machine to the node.
+/// Returns the option for QEMU's user network, which forwards two ports of this machine to the
+/// node.
 fn user_network(id: &str, http: u16, modbus: u16) -> String {
     format!("user,id={id},hostfwd=tcp:127.0.0.1:{http}-:80,hostfwd=tcp:127.0.0.1:{modbus}-:502")
 }
@@ -91,8 +92,8 @@ fn curl_and_pymodbus_talk_to_the_node() {
     drop(machine);
 }
 
-/// The peer floods while a client that knows nothing of it talks to the node, beside a task that
-/// has half of the processor. With the driver as it is, pymodbus gives up at this rate.
+/// The peer floods the node while an independent client communicates with it, beside a task that
+/// uses half of the processor. With the unmodified driver, pymodbus gives up at this rate.
 #[test]
 fn pymodbus_talks_to_the_node_under_a_flood() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {

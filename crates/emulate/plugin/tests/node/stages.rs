@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! ports/freertos in the node: demux, defer and account behind a card's interrupt.
+//! Tests of ports/freertos in the node: demux, defer and account behind a card's interrupt.
 use serde_json::Value;
 
 use super::{Node, failures, latencies};
 
-/// The buffers of all classes: eight for each receiver, and for each lane of those without one.
+/// The number of buffers of all classes: eight for each receiver, and eight for each lane of frames
+/// without a receiver.
 const BUFFERS: u64 = 80;
 const RECEIVERS: [&str; 7] = [
     "modbus0", "modbus1", "modbus2", "modbus3", "udp", "http", "echo",
@@ -42,7 +43,7 @@ impl Run {
     }
 }
 
-/// Runs the node for a second in which a flood comes for 200 ms, and clients ask.
+/// Runs the node for a second with a flood of 200 ms, while clients send requests.
 fn run(node: &Node, flood: &str, clients: &str, options: &str) -> Run {
     let plan = format!(
         r#"{{"end": "9s", "flood": {{"begin": "100ms", "end": "300ms", {flood}}}, "clients": [{clients}]}}"#
@@ -77,13 +78,14 @@ fn broken_frames_are_dropped_with_a_reason_and_no_buffer_is_lost() {
             "{frames}: {}",
             ran.printed
         );
-        // Whatever came was handled; what the card calls broken is one of the malformed.
+        // All frames that arrived were handled. A frame that the card calls broken is one of the
+        // malformed frames.
         let window = &ran.printed["windows"][0];
         let broken = window["broken"].as_u64().unwrap();
         assert!(ran.count(&["handled"]) + ran.lost >= ran.sent, "{frames}");
         assert!(ran.count(&["malformed"]) >= broken, "{frames}");
-        // To skip its 400 words takes a thousand instructions, of which five are a tick, and they
-        // are nobody's: not the next receiver's.
+        // Skipping the 400 words of a frame takes a thousand instructions, and five instructions
+        // are a tick. They are charged to nobody, and not to the next receiver.
         assert!(ran.count(&["for_nobody"]) >= 200 * broken, "{frames}");
     }
 }
@@ -129,14 +131,14 @@ fn gathered_frames_wait_for_a_tick_at_most_and_none_is_forgotten() {
             assert_eq!(failures(&ran.clients[0]), [""; 0], "{flood}");
             *latencies(&ran.clients[0]).iter().max().unwrap()
         });
-        // A tick, and what is handled before in the same interrupt.
+        // The delay is a tick plus what the same interrupt handles before.
         assert!(late > soon && late < soon + 1_300_000, "{soon} {late}");
     }
 }
 
-/// What an interrupt leaves waits for the next tick, and the card has room for few more frames than
-/// come until then: 21 are lost in the first millisecond. An interrupt that takes only what is
-/// there at its begin loses 127.
+/// The frames that an interrupt leaves wait for the next tick, and the card has room for few more
+/// frames than arrive until then: 21 are lost in the first millisecond. An interrupt that takes
+/// only the frames present at its start loses 127.
 #[test]
 fn at_the_rate_of_the_wire_the_card_has_room_for_what_an_interrupt_leaves() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
@@ -158,7 +160,7 @@ fn a_receiver_as_urgent_as_its_worker_takes_its_datagrams_in_turn() {
     let flood = r#""pattern": "bursts:30:gap=10us:period=5ms", "frames": {"udp": 5000}"#;
     let ran = run(&node, flood, "", "server-urgency=21");
     let served = ran.printed["windows"][0]["served"].as_u64().unwrap();
-    // Of thirty, eight fit into the class, and those that are handled meanwhile.
+    // Of thirty frames, the class holds eight, and some more are handled meanwhile.
     assert!(served * 30 >= ran.sent * 12, "{served} of {}", ran.sent);
 }
 
@@ -179,8 +181,9 @@ fn what_is_for_others_leaves_the_urgent_receiver_alone() {
     }
 }
 
-/// Every 7 ms of a flood its receiver goes with frames waiting, or comes back, the limit is halved
-/// or doubled, and a budget is set or taken away.
+/// Every 7 ms of the flood, the receiver of its frames closes its socket with frames waiting, or
+/// opens it again. At the same times the limit is halved or doubled, and a budget is set or
+/// removed.
 #[test]
 fn what_changes_in_the_midst_of_a_flood_loses_nothing() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
@@ -196,7 +199,8 @@ fn what_changes_in_the_midst_of_a_flood_loses_nothing() {
         let ran = run(&node, flood, PAGE, &format!("change-ms=7 {options}"));
         assert_eq!(latencies(&ran.clients[0]).len(), 10, "{options}");
         assert_eq!(ran.count(&["buffers"]), BUFFERS, "{options}");
-        // The frames were the receiver's for half of the time, and nobody's for the other.
+        // The frames belonged to the receiver for half of the time and to nobody for the other
+        // half.
         let of = |names: &[&str]| names.iter().map(|name| ran.of_receivers(name)).sum::<u64>();
         let known = of(&["frames", "lane_full", "over_budget"]);
         let nobodys = ran.count(&["handled"]) - known;
@@ -223,8 +227,8 @@ fn accounts_and_reasons_sum_up_to_the_whole() {
     assert!(ran.count(&["udp", "ticks"]) > ran.count(&["http", "ticks"]));
 }
 
-/// QEMU counts the instructions of the card's interrupt; the account is in ticks of five of them.
-/// At a regular rate each interrupt would begin in the same phase of a tick.
+/// QEMU counts the instructions of the card's interrupt, and the account counts in ticks of five
+/// instructions. With a regular rate each interrupt would begin in the same phase of a tick.
 #[test]
 fn the_account_is_what_the_interrupt_took() {
     const INSTRUCTIONS: f64 = 5.0;
@@ -251,8 +255,8 @@ fn the_account_is_what_the_interrupt_took() {
     }
 }
 
-/// What is dropped is paid for by whom it was for, to its last byte: an echo costs its receiver as
-/// much beside long frames for somebody else as beside short ones.
+/// A dropped frame is charged to its receiver, to the last byte: an echo costs its receiver the
+/// same beside long frames for somebody else as beside short ones.
 #[test]
 fn a_dropped_frame_is_its_own_receivers_cost() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
@@ -275,7 +279,7 @@ fn a_receiver_gets_no_more_than_its_budget() {
     let Some(node) = Node::built(&["-DNODE_WEIR"]) else {
         return;
     };
-    // One frame in a millisecond: a request of Modbus and its end take several.
+    // A frame arrives each millisecond; a Modbus request with its answer takes several.
     let flood = r#""pattern": "poisson:1kHz", "frames": {"udp": 5001}"#;
     let ask = r#"{"ask": {"modbus": {"first": 0, "count": 10}}, "port": 502, "pattern": "2kHz", "count": 400, "begin": "101ms", "patience": "5ms"}"#;
     let ran = run(&node, flood, ask, "budget=1");
@@ -288,15 +292,16 @@ fn a_receiver_gets_no_more_than_its_budget() {
     assert_eq!(ran.count(&["modbus1", "over_budget"]), 0);
 }
 
-/// Clients that lost their requests in a long flood give up, and the node does not hear of it. It
-/// asks them whether they are still there, and then their servers are free for others.
+/// Clients that lost their requests in a long flood give up without telling the node. The node
+/// checks whether they still exist, and then frees their servers for other clients.
 #[test]
 fn all_servers_answer_again_after_a_long_flood() {
     let Some(node) = Node::built(&["-DNODE_WEIR", "-DNODE_HARDENED"]) else {
         return;
     };
     let client = |server: u32| {
-        // The urgent server's client waits for the end of the flood, the others give up in it.
+        // The client of the urgent server waits until the end of the flood. The others give up
+        // during the flood.
         let patience = if server == 0 { 5 } else { 1 };
         format!(
             r#"{{"ask": {{"modbus": {{"first": 0, "count": 10}}}}, "port": {}, "pattern": "poisson:50Hz:seed={}", "patience": "{patience}s", "count": 450, "begin": "800ms"}}"#,

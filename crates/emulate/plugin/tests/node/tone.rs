@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tone that the node plays on an output pin, and the paper's limit (regehr2005 §7).
+//! Tests of the tone that the node plays on an output pin, and of the paper's limit (regehr2005
+//! §7).
 use super::Node;
 
 const MS: u64 = 1_000_000;
@@ -18,7 +19,7 @@ fn edges_are_noted_to_the_instruction() {
     assert!(tone.edges_ns.len() > 190, "{}", tone.edges_ns.len());
     let distances = tone.edges_ns.windows(2).map(|pair| pair[1] - pair[0]);
     let (exact, others): (Vec<u64>, Vec<u64>) = distances.partition(|at| *at == 2 * MS);
-    // What else the kernel does delays some of them.
+    // Other work of the kernel delays some of the edges.
     assert!(exact.len() > 2 * others.len(), "{others:?}");
     // An instruction takes 8 ns.
     assert!(tone.edges_ns.iter().all(|at| at % 8 == 0));
@@ -50,7 +51,7 @@ fn a_bursty_limit_lets_its_burst_through_in_each_interval_and_the_tone_goes_on()
         2 * MS - least < MS / 20 && most - 2 * MS < MS / 20,
         "{least} {most}"
     );
-    // Fifteen interrupts in a row are seen.
+    // The effect of fifteen consecutive interrupts is visible.
     assert!(most - 2 * MS > MS / 100, "{most}");
 }
 
@@ -59,7 +60,7 @@ fn a_cooperative_kernel_ends_no_task_for_a_more_urgent_one() {
     let Some(node) = Node::built(&["-DconfigUSE_PREEMPTION=0"]) else {
         return;
     };
-    // More than the driver's task can take: it never waits for another.
+    // The flood is more than the driver's task can handle, so it never waits for a frame.
     let plan = format!(
         r#"{OUTPUTS}, "flood": {{"pattern": "400kHz", "begin": "200ms", "end": "300ms", "frames": {{"udp": 5001}}}}}}"#
     );
