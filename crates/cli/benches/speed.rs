@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How long the commands take as whole processes, on systems of known size:
-//! `cargo bench -p weir-cli`. Exits with 1 if a goal is missed.
+//! Measures how long the commands take as whole processes, on systems of known size: `cargo bench
+//! -p weir-cli`. Exits with 1 if a goal is missed.
 //!
-//! The median of several runs, the first not counted: what a user waits once the disk has been
-//! read. A loaded machine makes it larger.
+//! Each result is the median of several runs, without the first one: a user's waiting time once the
+//! disk cache is warm. On a loaded machine it is longer.
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use std::time::Instant;
 
 use weir_report::{Claim, Goal, claims_table};
 
-/// A system on an ATmega128, as a user would describe it: `sources` limited lines, `tasks` tasks.
+/// Returns a system on an ATmega128 as a user would describe it, with `sources` limited lines and
+/// `tasks` tasks.
 fn on_board(sources: usize, tasks: usize) -> String {
     let channels = [
         "TIMER1A", "TIMER1B", "TIMER1C", "TIMER3A", "TIMER3B", "TIMER3C",
@@ -31,7 +32,7 @@ fn on_board(sources: usize, tasks: usize) -> String {
     text
 }
 
-/// Ten sources that only state what they do, and three timers: `weir tune` chooses their limits.
+/// Returns a system for `weir tune`: ten sources without limits, and three timers.
 fn to_tune() -> String {
     let mut text = String::from(
         "schema = 1\n[cpu]\nclock = \"16MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n\
@@ -66,7 +67,7 @@ fn to_tune() -> String {
     text
 }
 
-/// A system on a processor of its own, whose sources share four timers.
+/// Returns a system on its own processor, whose sources share four timers.
 fn large(sources: usize, tasks: usize) -> String {
     let mut text = String::from(
         "schema = 1\n[cpu]\nclock = \"1000MHz\"\ninterrupts = \"flat\"\nlongest_instruction = \"4 cycles\"\n\
@@ -96,7 +97,7 @@ fn large(sources: usize, tasks: usize) -> String {
     text
 }
 
-/// Tasks of about 20 to 70 ms, whose work together takes about a third of the processor.
+/// Adds tasks with periods of about 20 to 70 ms, which together use about a third of the processor.
 fn add_tasks(text: &mut String, tasks: usize, wcet_ms: f64) {
     for index in 0..tasks {
         let period = 20.0 + 0.5 * (index % 97) as f64;
@@ -108,7 +109,8 @@ fn add_tasks(text: &mut String, tasks: usize, wcet_ms: f64) {
     }
 }
 
-/// Two sources that share the only timer of their board, and may not: `weir tune` says so.
+/// Returns a system with two sources that would have to share the only timer of their board but may
+/// not. `weir tune` reports that conflict.
 fn denied() -> String {
     let text = include_str!("../../../examples/valve-controller/system.toml");
     let unlimited = text.lines().filter(|line| !line.starts_with("limit = "));
@@ -118,7 +120,8 @@ fn denied() -> String {
         .replacen("priority = 128", "priority = 64", 1)
 }
 
-/// The median time of `runs` runs in milliseconds. The command has to end with this exit code.
+/// Returns the median time of `runs` runs in milliseconds. The command must end with exit code
+/// `code`.
 fn milliseconds(arguments: &[&str], file: &Path, runs: usize, code: i32) -> f64 {
     let mut times: Vec<f64> = (0..=runs)
         .map(|_| {
@@ -138,7 +141,7 @@ fn milliseconds(arguments: &[&str], file: &Path, runs: usize, code: i32) -> f64 
         .skip(1)
         .collect();
     times.sort_by(f64::total_cmp);
-    // One run that failed fails the measurement: NaN meets no goal.
+    // If a run failed, the measurement fails: NaN meets no goal.
     if times.iter().any(|time| time.is_nan()) {
         return f64::NAN;
     }

@@ -53,24 +53,24 @@ The exit code is 0 if every deadline is guaranteed, 1 if one is not, if nothing 
 more was observed than the file states, and 2 if a file cannot be used. docs/analysis.md derives \
 the numbers, docs/check.md explains the output.";
 
-/// The answer about `system` in JSON, without observations.
+/// Returns the JSON answer about `system`, without observations.
 ///
 /// # Errors
-/// It has no JSON form.
+/// Fails if the answer has no JSON form.
 pub(crate) fn answer(system: &System) -> miette::Result<Value> {
     let analysis = weir_analysis::analyse(system);
     let report = report(system, &analysis, &mut |_| {});
     let text = serde_json::to_vec(&json::answer(system, &analysis, &report, None));
-    // Read back, so that its numbers are as near to what was written as those of a file.
+    // The text is parsed again, so that its numbers have been rounded as those of a file.
     let text = text.into_diagnostic()?;
     serde_json::from_slice(&text).into_diagnostic()
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is no system, or if the observations cannot be read or are
-/// none.
+/// Fails if a file cannot be read or does not contain a valid system, or if the observations are
+/// not valid.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let name = arguments.system.to_string_lossy();
     let text = weir_model::read_text(&arguments.system)?;

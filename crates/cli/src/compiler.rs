@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The compiler that the costs of interrupts were measured with, and the one on this machine.
+//! Compares the installed compiler with the one for which the costs of interrupts were measured.
 use std::process::Command;
 
 use weir_model::{CompilerVersion, System, board_compilers};
 
-/// Warns on standard error if this machine has a compiler on its path for which the board's costs
-/// do not hold.
+/// Prints a warning on standard error if the board's costs do not hold for the compiler in this
+/// machine's PATH.
 pub(crate) fn warn_of_another(system: &System) {
     let Some(measured) = system.cpu.board.as_deref().and_then(board_compilers) else {
         return;
@@ -18,8 +18,8 @@ pub(crate) fn warn_of_another(system: &System) {
     }
 }
 
-/// Version of the compiler on the path; none: there is no compiler, as on a machine that only
-/// analyses.
+/// Returns the version of the compiler in the PATH. `None` if there is no compiler, for example on
+/// a machine that only analyses.
 fn installed(like: &CompilerVersion) -> Option<CompilerVersion> {
     let output = Command::new(like.command())
         .arg("--version")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Finds and starts another program of Weir.
+//! Starts the other programs of Weir.
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,25 +7,25 @@ use std::process::{Command, ExitCode};
 
 use weir_report::terminal::FAILED;
 
-/// The program of the emulated boards.
+/// The program that runs firmware on emulated boards.
 pub(crate) const RUN: Program = Program {
     name: "weir-run",
     package: "crates/emulate",
 };
 
-/// The program of the papers' experiments.
+/// The program that reproduces the papers' experiments.
 pub(crate) const LAB: Program = Program {
     name: "weir-lab",
     package: "papers/lab",
 };
 
-/// The program of process-aware interrupts on Linux.
+/// The program that gives interrupts on Linux the urgency of their processes.
 pub(crate) const LINUX: Program = Program {
     name: "weir-linux",
     package: "crates/linux",
 };
 
-/// Arguments of a command that another program has, `--help` included.
+/// The arguments of a command that another program implements, including `--help`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ForwardedArgs {
     #[arg(num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
@@ -42,9 +42,9 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Replaces this process by the program with its command `name`. `name` is none if one command
-    /// of `weir` stands for the whole program. Returns an exit code if the program cannot start, or
-    /// on systems where a process cannot replace itself.
+    /// Replaces this process by the program. `name` is the program's command, or `None` if a
+    /// command of `weir` stands for the whole program. Returns an exit code if the program cannot
+    /// be started, or after the program on systems where a process cannot be replaced.
     pub fn run(self, name: Option<&str>, delegated: ForwardedArgs) -> ExitCode {
         let mut command = Command::new(self.path());
         command.args(name).args(delegated.arguments);
@@ -64,8 +64,8 @@ impl Program {
         ExitCode::from(FAILED)
     }
 
-    /// Path of the program: beside this executable, so that a build folder or an installation works
-    /// as it is; else the name alone, which the PATH resolves.
+    /// Returns the path of the program. It is beside this executable in a build folder or an
+    /// installation. Otherwise the result is the name alone, which is searched for in the PATH.
     fn path(self) -> PathBuf {
         let executable = format!("{}{}", self.name, std::env::consts::EXE_SUFFIX);
         std::env::current_exe()

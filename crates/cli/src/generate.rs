@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir generate`: writes the code, or the silicon, that keeps a system's limits.
+//! `weir generate`: writes the code or the hardware description that enforces a system's limits.
 mod silicon;
 
 use std::ffi::OsStr;
@@ -67,26 +67,26 @@ byte for byte. docs/generate.md has more.
 
 The exit code is 0 if all was written, and 2 if it was not; then no file has changed.";
 
-/// Digits of times and rates in the table.
+/// The digits of times and rates in the table.
 const DIGITS: u8 = 4;
 
 /// The output of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
-    /// Path of the header.
+    /// The path of the header.
     file: String,
-    /// Path of the C file with the receivers.
+    /// The path of the C file with the receivers. `None` without --rtos.
     #[serde(skip_serializing_if = "Option::is_none")]
     receivers_file: Option<String>,
     #[serde(flatten)]
     plan: &'a ChipPlan<'a>,
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is no system, the chip cannot keep the system's limits, or a
-/// file cannot be written.
+/// Fails if a file cannot be read or does not contain a valid system, if the chip cannot keep the
+/// system's limits, or if a file cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = match &arguments.chip {
         Some(chip) => for_chip(arguments, chip)?,
@@ -146,7 +146,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
             receivers.join(", ")
         );
     }
-    // Only the name of the file: its folder differs between machines.
+    // Only the file name is used, because the folder differs between machines.
     let file = arguments.system.file_name().unwrap_or_default();
     let file = file.to_string_lossy();
     let text = header(&plan, &file);
@@ -174,7 +174,7 @@ fn for_chip(arguments: &Args, name: &str) -> miette::Result<System> {
     Ok(system)
 }
 
-/// The files of the command, so far those that it reads.
+/// Registers the files that the command reads. The output files are added later.
 fn outputs(arguments: &Args) -> Outputs {
     let mut outputs = Outputs::new(arguments.force);
     outputs.reads(&arguments.system);

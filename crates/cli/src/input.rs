@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files in JSON that commands read. A UTF-8 byte order mark before them is no part of them; the
-//! readers of TOML and CSV do the same.
+//! Reads JSON files. A UTF-8 byte order mark at the start is skipped, as by the readers of TOML and
+//! CSV.
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use miette::{IntoDiagnostic, miette};
 
-/// Largest file that is read, in bytes.
+/// The size in bytes of the largest file that is read.
 const MOST_BYTES: u64 = 256 << 20;
 
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads the file at `path`; `-` is standard input.
+/// Reads the file at `path`. `-` stands for standard input.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is too large.
@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path) -> miette::Result<Vec<u8>> {
     } else {
         Box::new(File::open(path).into_diagnostic()?)
     };
-    // Read one byte more than is allowed, to distinguish a file that is too large from one that
+    // One byte more than the limit is read, to distinguish a file that is too large from one that
     // just fits.
     from.take(MOST_BYTES + 1)
         .read_to_end(&mut text)

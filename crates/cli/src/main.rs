@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir`: what a system guarantees, and the start of the programs that emulate and measure it.
+//! `weir`: analyses systems, and starts the programs that emulate and measure them.
 //!
-//! The commands that need only a system file are modules of this program. Each other one is handed
-//! to the program that knows it, as git does: whoever does not emulate installs no emulator.
+//! The commands that need only a system file are modules of this program. Every other command is
+//! passed to a separate program, as git does, so that users who emulate nothing need not install an
+//! emulator.
 mod check;
 mod compiler;
 mod delegate;
@@ -41,7 +42,7 @@ struct Cli {
     command: Command,
 }
 
-/// Commands in the order in which a user needs them: from a description to a proof, then to what
+/// The commands in the order in which users need them: from a description to a proof, then to what
 /// runs.
 #[derive(Debug, Subcommand)]
 enum Command {

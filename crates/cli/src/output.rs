@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What several commands print: a system in JSON, and the progress of long work.
+//! Output that several commands share: a system in JSON, and the progress of long work.
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use weir_model::System;
 
-/// The system that an answer in JSON is about.
+/// The system in a JSON answer.
 #[derive(Debug, Serialize)]
 pub(crate) struct About<'a> {
     name: &'a str,
@@ -30,29 +30,30 @@ impl<'a> About<'a> {
     }
 }
 
-/// The progress of work that may take long: a bar on a terminal, and elsewhere, if that is wanted,
-/// now and then a line on standard error. It appears only after [`PATIENT_FOR`]. The bar disappears
-/// when this value is dropped.
+/// Shows the progress of work that may take long. On a terminal it is a bar, which disappears when
+/// this value is dropped. Elsewhere it is, if wanted, an occasional line on standard error. Nothing
+/// is shown before [`PATIENT_FOR`] has passed.
 pub(crate) struct Patience {
     bar: ProgressBar,
-    /// Dropping it ends the thread that waits to show the progress.
+    /// Dropping this sender ends the thread that waits to show the progress.
     _wait: Option<Sender<()>>,
 }
 
-/// Time after which the progress appears.
+/// The time after which the progress is shown.
 const PATIENT_FOR: Duration = Duration::from_secs(2);
-/// Time between two lines.
+/// The time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(120);
 const TEMPLATE: &str = "{spinner} {wide_bar} {percent:>3} % {msg}, {elapsed} so far, {eta} left";
 
 impl Patience {
-    /// The progress of so many steps, on a terminal only.
+    /// Makes a progress of `steps` steps, which is shown on a terminal only.
     pub(crate) fn new(steps: u64) -> Self {
         Self::with_lines(steps, false)
     }
 
-    /// The progress of so many steps. Elsewhere than on a terminal, it appears if `lines` says so.
+    /// Makes a progress of `steps` steps. If `lines` is true, it is also shown as lines when there
+    /// is no terminal.
     pub(crate) fn with_lines(steps: u64, lines: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden());
         let is_terminal = io::stderr().is_terminal();
@@ -76,7 +77,7 @@ impl Patience {
             }
             loop {
                 let percent = 100 * shown.position() / shown.length().unwrap_or(1).max(1);
-                // Of some work it is not known how much it is.
+                // The amount of some work is unknown, so that it has no percentage.
                 let percent = match percent {
                     0 => String::new(),
                     percent => format!("{percent} % "),
@@ -94,7 +95,7 @@ impl Patience {
         }
     }
 
-    /// Says what is under way.
+    /// Shows which work has begun.
     pub(crate) fn begins(&self, what: &'static str) {
         self.bar.set_message(what);
     }

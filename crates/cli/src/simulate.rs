@@ -82,15 +82,15 @@ Examples:
 The exit code is 0 if no deadline is missed as described, 1 if one is, and 2 if something given \
 cannot be used; then no file has changed. docs/simulate.md says what is simulated, and what is not.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is no system, a flood cannot be made, or a file cannot be
-/// written.
+/// Fails if a file cannot be read or does not contain a valid system, if a flood is not valid, or
+/// if a file cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let (options, feeds) = arguments.how.options(&system)?;
-    // Open the output files first, so that an error is reported before the simulation.
+    // The output files are opened first, so that errors are reported before the simulation.
     let mut outputs = Outputs::new(arguments.force);
     outputs.reads(&arguments.system);
     feeds.files().for_each(|file| outputs.reads(file));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir sweep`: simulates a system over a grid of parameters, on all cores, into a table.
+//! `weir sweep`: simulates a system for all combinations of parameters, on all cores, and writes a
+//! table.
 mod edit;
 mod grid;
 mod partial;
@@ -80,7 +81,7 @@ fn seeds(text: &str) -> Result<Vary, String> {
     })
 }
 
-/// Part `index` of `of`; both count from 1.
+/// Part `index` of `of` parts, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shard {
     index: u32,
@@ -100,7 +101,8 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// Begin and end of the part's rows, of `rows` in all. The parts differ by at most one row.
+    /// Returns the range of the part's rows, of `rows` in all. The sizes of the parts differ by at
+    /// most one row.
     fn rows(self, rows: u64) -> (u64, u64) {
         let begin = |part: u32| {
             let part = u128::from(rows) * u128::from(part) / u128::from(self.of);
@@ -110,15 +112,15 @@ impl Shard {
     }
 }
 
-/// Rows that a thread simulates before they are written: enough that threads seldom wait for each
-/// other.
+/// The number of rows that a thread simulates before they are written. It is large enough that
+/// threads seldom wait for each other.
 const CHUNK: u64 = 8;
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is no system, a parameter or an option cannot be used, or the
-/// table cannot be written.
+/// Fails if a file cannot be read or does not contain a valid system, if a parameter or an option
+/// is not valid, or if the table cannot be written.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let system = weir_model::load(&arguments.system)?;
     let name = arguments.system.to_string_lossy();
@@ -139,7 +141,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     outputs.reads(&arguments.system);
     let files = grid.files(&system, &(begin..end))?;
     files.iter().for_each(|file| outputs.reads(file));
-    // A later part has no names of columns.
+    // Only the first part has a header with the column names.
     let mark = (!header.is_empty()).then(row::mark);
     let (mut partial, lines) =
         Partial::open(&mut outputs, &arguments.out, mark.as_deref(), &identity)?;
@@ -183,7 +185,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Text that distinguishes this part of this sweep from others.
+/// Returns a text that identifies this part of this sweep.
 fn identity(grid: &Grid, shard: Shard) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Cells of tables, and the choice of rows of a table that is too long.
+//! Formats cells of tables, and chooses the rows of a table that is too long.
 use weir_report::Emphasis;
 use weir_report::terminal::{is_coloured, wrapped};
 
@@ -15,7 +15,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// The format for standard output.
+    /// Returns the format for standard output.
     pub(crate) fn new(all: bool) -> Self {
         Self {
             all,
@@ -23,26 +23,26 @@ impl Format {
         }
     }
 
-    /// Most rows of a table that has more than `rows`.
+    /// Returns the most rows to show of a table that is limited to `rows` rows.
     pub(crate) fn most(self, rows: usize) -> usize {
         if self.all { usize::MAX } else { rows }
     }
 }
 
-/// Cell of a value that does not exist or was not asked for.
+/// The cell of a value that does not exist or was not requested.
 pub(crate) const NONE: &str = "–";
 
-/// A cell without emphasis.
+/// Makes a cell without emphasis.
 pub(crate) fn plain(text: impl Into<String>) -> (String, Emphasis) {
     (text.into(), Emphasis::Plain)
 }
 
-/// A cell of a value that may be missing.
+/// Makes a cell of a value that may be missing.
 pub(crate) fn or_none(text: Option<String>) -> (String, Emphasis) {
     plain(text.unwrap_or_else(|| NONE.to_owned()))
 }
 
-/// The rows of `items` that are shown, in their order: the `most` with the least `worth`.
+/// Returns the items that are shown, in their order: the `most` items with the least `worth`.
 pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Vec<&T> {
     if items.len() <= most {
         return items.iter().collect();
@@ -61,13 +61,13 @@ pub(crate) fn fold<T>(items: &[T], most: usize, worth: impl Fn(&T) -> f64) -> Ve
         .collect()
 }
 
-/// A sentence below a table.
+/// Formats a sentence below a table.
 pub(crate) fn note(text: &str) -> String {
     format!("\n{}", wrapped(text, "", "  "))
 }
 
-/// The sentence below a shortened table of so many things, `what` in the singular; empty if the
-/// table has all rows.
+/// Formats the sentence below a shortened table. `what` names the rows in the singular. The text is
+/// empty if the table has all rows.
 pub(crate) fn hidden(shown: usize, of: usize, what: &str, why: &str) -> String {
     if shown >= of {
         return String::new();

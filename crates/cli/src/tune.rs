@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir tune`: chooses limits, bursts and shared timers, says what each choice costs, and writes
-//! them into the file.
+//! `weir tune`: chooses limits, bursts and shared timers, explains the cost of each choice, and
+//! writes them to the file.
 mod conflict;
 mod front;
 mod json;
@@ -64,7 +64,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// The limits that a user wants of those that are left.
+/// Decides between the remaining choices of limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Goal {
     /// The least product of overhead and longest delay
@@ -104,14 +104,14 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Largest over-admission: beyond it a limit has nothing to do with the rate that it is for.
+/// The largest over-admission. With a larger one, the limit would have little to do with the rate.
 const MOST_PERCENT: f64 = 1000.0;
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read or written or is no system, or if the system has no source to
-/// tune.
+/// Fails if a file cannot be read or written, if it does not contain a valid system, or if the
+/// system has no source to tune.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let name = arguments.system.to_string_lossy();
     let text = read_text(&arguments.system)?;
@@ -142,7 +142,7 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
             "--timer-rate has no timer to set: no source may share one"
         ));
     }
-    // An error is reported before the search.
+    // The output files are opened before the search, so that errors are reported early.
     let mut outputs = Outputs::new(arguments.force);
     outputs.reads(&arguments.system);
     let mut place = |path: &Option<PathBuf>, mark| -> miette::Result<Option<Place>> {
@@ -201,11 +201,11 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Steps of the progress bar.
+/// The number of steps of the progress bar.
 const PARTS: u64 = 50;
 const STEPS: usize = 50;
 
-/// Replaces `before` by `text` in the file, unless the file has changed meanwhile.
+/// Replaces the text `before` of the file by `text`. Fails if the file has changed meanwhile.
 fn replace(path: &Path, before: &str, text: &str) -> miette::Result<()> {
     if read_text(path)? != before {
         bail!(

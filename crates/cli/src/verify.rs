@@ -44,7 +44,7 @@ it may be about another system. What `weir check --json` prints around the certi
 against it and against the file; what was observed follows from neither, and makes the exit code 3. \
 docs/certificate.md tells what is checked.";
 
-/// Most rejections that are printed; the JSON has all.
+/// The most rejections that are printed. The JSON contains all.
 const MOST_SHOWN: usize = 10;
 
 #[derive(Serialize)]
@@ -55,13 +55,14 @@ struct Answer<'a> {
     report: &'a Report,
 }
 
-/// Increased when a key of the answer changes its meaning or is removed; keys may be added.
+/// The version of the JSON form. It is increased when a key is removed or changes its meaning. New
+/// keys do not change it.
 const VERSION: u32 = 1;
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file cannot be read, or is no certificate or no system.
+/// Fails if a file cannot be read, or does not contain a certificate or a valid system.
 pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let name = match arguments.certificate.to_str() {
         Some("-") => "standard input".to_owned(),
@@ -88,11 +89,11 @@ pub(crate) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     })
 }
 
-/// The file that a certificate is to be about, and what this Weir says of it.
+/// The file that the certificate should be about, with the answer of this version of Weir.
 struct NamedSystem<'a> {
     path: &'a Path,
     description: Value,
-    /// What `weir check` says of it, if anybody asked.
+    /// The answer of `weir check` about the file, computed on first use.
     told: OnceCell<Value>,
     system: System,
 }
@@ -118,7 +119,8 @@ impl<'a> NamedSystem<'a> {
     }
 }
 
-/// Checks the certificate in `text`, and what stands around it, also against the `named` file.
+/// Checks the certificate in `text` and the keys beside it. Compares them with the `named` file, if
+/// there is one.
 fn judge(text: &[u8], named: Option<&NamedSystem>) -> miette::Result<Report> {
     let mut report = weir_verify::verify(text).into_diagnostic()?;
     let Some(named) = named else {
@@ -128,17 +130,18 @@ fn judge(text: &[u8], named: Option<&NamedSystem>) -> miette::Result<Report> {
     let different = compare(&stated, &named.description, named.path);
     report.rejections.extend(different);
     let answer: Value = serde_json::from_slice(text).into_diagnostic()?;
-    // An answer about another system needs no further comparison.
+    // An answer about another system is not compared further.
     if report.is_valid() && answer["certificate"].is_object() {
         let different = compare_answers(&answer, named.told()?, named.path);
         report.rejections.extend(different);
-        // What was seen of a system is not in its file.
+        // The observations of a running system are not in its file.
         report.unchecked.retain(|key| key == OBSERVED);
     }
     Ok(report)
 }
 
-/// The first statement of the certificate about the system that the file at `path` contradicts.
+/// Returns the first statement of the certificate about the system that the file at `path`
+/// contradicts. `None` if there is none.
 fn compare(stated: &Value, actual: &Value, path: &Path) -> Option<Rejection> {
     let file = path.display();
     if stated.get("sha256") != actual.get("sha256") {
@@ -161,17 +164,19 @@ fn compare(stated: &Value, actual: &Value, path: &Path) -> Option<Rejection> {
     })
 }
 
-/// The key of an answer with what was seen of the system as it ran.
+/// The key of an answer that contains observations of the running system.
 const OBSERVED: &str = "observed";
 
-/// What `answer` says that `weir check` does not say of the file at `path`.
+/// Returns the differences between `answer` and the answer of `weir check` about the file at
+/// `path`.
 fn compare_answers(answer: &Value, told: &Value, path: &Path) -> Vec<Rejection> {
     let keys = answer.as_object().into_iter().flatten();
     let others = keys.filter(|(key, _)| !["certificate", OBSERVED].contains(&key.as_str()));
     let none = &Value::Null;
     let different = others.filter_map(|(key, value)| {
         let told = told.get(key).unwrap_or(none);
-        // Both ways: a key that only one of them has counts, too.
+        // The values are compared in both directions, so that a key that only one of them has
+        // counts, too.
         first_difference(value, told, key).or_else(|| first_difference(told, value, key))
     });
     let of_place = |place| Rejection {
@@ -181,7 +186,7 @@ fn compare_answers(answer: &Value, told: &Value, path: &Path) -> Vec<Rejection> 
     different.map(of_place).collect()
 }
 
-/// Key of the first value that differs.
+/// Returns the key of the first value that differs. `None` if all are equal.
 fn first_difference(stated: &Value, actual: &Value, place: &str) -> Option<String> {
     match (stated, actual) {
         (Value::Object(left), Value::Object(right)) => right
@@ -249,7 +254,7 @@ fn summary(report: &Report, system: Option<&Path>) -> String {
 mod tests {
     use super::*;
 
-    /// Every place in `value`, as keys and indices from the root.
+    /// Lists all places in `value`, as keys and indices from the root.
     fn places(value: &Value, here: &str, all: &mut Vec<String>) {
         let each: Vec<(String, &Value)> = match value {
             Value::Object(of) => of.iter().map(|(key, value)| (key.clone(), value)).collect(),
@@ -263,7 +268,8 @@ mod tests {
         }
     }
 
-    /// The changes that are tried at a place: another value of its type, none, or nothing.
+    /// Returns the changes to try at a place: another value of the same type, null, or the removal
+    /// of the place.
     fn changed(value: &Value) -> Vec<Value> {
         let mut all = match value {
             Value::Number(of) if of.is_u64() => {
@@ -292,7 +298,8 @@ mod tests {
         all
     }
 
-    /// What a reader takes from an answer: all but the windows that show the responses.
+    /// Returns everything that a reader takes from an answer: all keys except the windows that
+    /// prove the response times.
     fn claims(answer: &Value) -> Value {
         let mut claims = answer.clone();
         let certificate = &mut claims["certificate"];
@@ -304,7 +311,7 @@ mod tests {
                 }
             }
         }
-        // Rows stand in any order, and a missing key is the same as null.
+        // The order of rows does not matter, and a missing key is the same as null.
         if let Some(rows) = claims["certificate"]["rows"].as_array_mut() {
             rows.sort_by_key(|row| row["unit"].to_string());
         }
@@ -342,7 +349,8 @@ mod tests {
             let mut all = Vec::new();
             places(&whole, "", &mut all);
             let mut accepted = 0;
-            // In the short form it is every place of the smallest file, and every ninth of others.
+            // The short form tries every place of the smallest file, and every ninth place of the
+            // others.
             let is_long = std::env::var_os("WEIR_LONG").is_some_and(|value| value == "1");
             let each = if is_long || path == &node { 1 } else { 9 };
             let tried: Vec<&String> = all.iter().step_by(each).collect();
@@ -356,7 +364,7 @@ mod tests {
                         |report: Report| report.is_valid() && report.unchecked.is_empty();
                     if report.is_ok_and(is_whole) {
                         accepted += 1;
-                        // A part that is left out claims nothing.
+                        // An answer that leaves out a part claims nothing about it.
                         let is_left_out = other.is_null() && place.matches('/').count() == 1;
                         let same = without_nulls(&claims(&whole)) == claimed;
                         assert!(same || is_left_out, "{place}: {before} became {other}");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sentences, lists, times and rates in the form that all answers have.
+//! Formats sentences, lists, times and rates in the way that all answers share.
 use weir_model::System;
 use weir_report::{rate, significant, time};
 
-/// Digits of times and rates in tables. Sentences have more if two numbers would look alike.
+/// The digits of times and rates in tables. Sentences use more digits if two numbers would look the
+/// same.
 const DIGITS: u8 = 3;
-/// Most names in a sentence.
+/// The most names in a sentence.
 const MOST_NAMES: usize = 6;
 
 /// Describes a system in one line.
@@ -25,7 +26,7 @@ pub(crate) fn title(system: &System) -> String {
     )
 }
 
-/// Formats a number of things: `1 source`, `2 sources`.
+/// Formats a count with its noun: `1 source`, `2 sources`.
 pub(crate) fn plural(count: usize, what: &str) -> String {
     weir_report::plural(count as u64, what)
 }
@@ -53,7 +54,7 @@ pub(crate) fn list_with_more(names: &[&str], more: usize) -> String {
     }
 }
 
-/// Conversion of cycles to times.
+/// Converts cycles to times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CycleClock {
     hertz: f64,
@@ -76,7 +77,7 @@ impl CycleClock {
         time(cycles as f64 / self.hertz, DIGITS)
     }
 
-    /// Formats two different times with as many digits as it takes to make them look different.
+    /// Formats two different times with enough digits to make them look different.
     pub(crate) fn times_apart(self, a: u64, b: u64) -> (String, String) {
         let texts = |digits| {
             (

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir check` as its users meet it: verdicts and exit codes.
+//! Tests of the verdicts and exit codes of `weir check`.
 
 use crate::common::{BUTTON_LIMIT, check, json, node, one, verdict};
 
-/// A system whose network card has this rate.
+/// Returns a system whose network card has this rate.
 fn gateway(rate: &str) -> String {
     include_str!("data/gateway.toml").replace("rate = { expected = \"1kHz\" }", rate)
 }
@@ -39,7 +39,7 @@ fn a_guarantee_names_the_rates_that_it_needs() {
 
 #[test]
 fn a_missed_deadline_is_told_with_what_it_can_take() {
-    // Its own deadline only: it can take what it could take before.
+    // Only the deadline of `control` is changed, so its bound is the same as before.
     let printed = check(node(&[("deadline = \"2ms\"", "deadline = \"501us\"")]), &[]);
     let sentence = verdict(&printed);
     assert!(
@@ -140,7 +140,7 @@ fn more_demand_than_the_processor_has_is_a_verdict() {
         "{sentence}"
     );
     assert_eq!(printed.code, Some(1));
-    // As is a WCET above its period.
+    // A WCET above the period is rejected, too.
     let printed = check(node(&[("wcet = \"1ms\"", "wcet = \"11ms\"")]), &[]);
     assert_eq!(printed.code, Some(1));
     assert_eq!(printed.err, "");
@@ -206,7 +206,7 @@ fn a_device_of_unknown_length_gives_no_guarantee() {
         "not guaranteed: a packet of counts may wait for any number of interrupts, behind as many packets as encoder holds: state the source's `queue`"
     );
     assert_eq!(printed.code, Some(1));
-    // Nothing depends on it where each packet asks for its own interrupt.
+    // If each packet raises its own interrupt, the size of the queue does not matter.
     let text = gateway("rate = { worst = \"100Hz\" }");
     let (of, code) = json(&text);
     assert_eq!(code, Some(0), "{of}");
@@ -219,14 +219,14 @@ fn packets_wait_for_all_interrupts_that_take_those_before_them() {
         one(&of["flows"], "name", "counts")[key].as_u64().unwrap()
     };
     for key in ["limit_cycles", "interrupt_cycles"] {
-        // Where one interrupt takes all, none leaves packets that ask again, and each is answered
-        // sooner.
+        // If one interrupt takes all packets, no packets are left to raise it again, and each
+        // packet is answered sooner.
         let (one, two) = (wait("queue = 1\n", key), wait("queue = 2\n", key));
         assert!(one > 0 && two >= 2 * one, "{key}: {one}, {two}");
         assert_eq!(2 * wait("queue = 3\n", key), 3 * two, "{key}");
     }
-    // 8 packets in an interrupt, of 20; where 4 are counted, those before the last interrupt are
-    // asked for without delay.
+    // An interrupt takes 8 of 20 packets. If 4 are counted, the packets left before the last
+    // interrupt raise it again without delay.
     for (count, delays) in [("", 3), (", count = 4", 1), (", count = 10", 2)] {
         let (of, _) = json(&gateway(&format!(
             "rate = {{ worst = \"100Hz\" }}\nqueue = 20\nmoderation = {{ absolute = \"1ms\"{count} }}"
@@ -234,7 +234,7 @@ fn packets_wait_for_all_interrupts_that_take_those_before_them() {
         let flow = one(&of["flows"], "name", "commands");
         let response = &one(&of["rows"], "kind", "interrupt")["response_cycles"];
         assert_eq!(flow["moderation_cycles"], delays * 100_000, "{of}");
-        // And one that may be under way.
+        // One more interrupt may be in progress.
         let interrupts = 4 * response.as_u64().unwrap();
         assert_eq!(flow["interrupt_cycles"], interrupts, "{of}");
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The files that `weir check` reads: the examples, bad input, costs of another compiler, Linux.
+//! Tests of the files that `weir check` reads: the examples, bad input, costs of another compiler,
+//! Linux.
 
 use std::path::{Path, PathBuf};
 
@@ -142,7 +143,7 @@ fn costs_of_another_compiler_than_this_machines_are_warned_of() {
     }
 }
 
-/// The kernel's threads are rows, and a deadline below what they release is refused.
+/// The kernel's threads have rows, and a deadline shorter than what they release is rejected.
 #[test]
 fn a_file_for_linux_has_the_kernels_threads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
@@ -187,7 +188,8 @@ fn a_file_for_linux_has_the_kernels_threads() {
     assert_eq!(printed.code, Some(2), "{}", printed.out);
 }
 
-/// A thread without a cap has more to do at a higher rate: what a source may rise to counts that.
+/// A thread without a cap has more work at a higher rate. The headroom of a source takes that into
+/// account.
 #[test]
 fn what_a_rate_may_rise_to_counts_the_threads_that_take_it() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
@@ -203,7 +205,7 @@ fn what_a_rate_may_rise_to_counts_the_threads_that_take_it() {
     let headroom = &one(&answer["sources"], "name", "ethernet")["headroom"];
     assert_eq!(headroom["binding"], "control", "{headroom}");
     let hz = headroom["hz"].as_f64().unwrap();
-    // A thread has so many whole packets in each millisecond.
+    // A thread handles a whole number of packets per millisecond.
     let whole = 1_000.0 * (hz / 1_000.0).floor();
     assert_eq!(check(at(&format!("{whole}Hz")), &[]).code, Some(0));
     let beyond = whole + 2_000.0;
@@ -211,7 +213,7 @@ fn what_a_rate_may_rise_to_counts_the_threads_that_take_it() {
     let (needed, _) = json(&at("10kHz"));
     let rates = &needed["assumptions"]["worst_rates"];
     assert_eq!(rates[0], "ethernet", "{rates}");
-    // With its cap the loop keeps its deadline whatever comes.
+    // With the cap, the loop meets its deadline at any rate.
     let (capped, _) = json(&text);
     let rates = capped["assumptions"]["worst_rates"].as_array().unwrap();
     assert!(rates.is_empty(), "{rates:?}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir check` of files for FreeRTOS: what generated code does is in the rows.
+//! Tests of `weir check` for FreeRTOS: the rows contain all work of the generated code.
 
 use crate::common::{check, json, one, run, verdict, weir};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 const COMMON: &str = "common = { urgency = 2, queue = 8 }";
 
-/// The example with each of `changes` made: the first text becomes the second.
+/// Returns the example with `changes`: each first text is replaced by the second.
 fn rtos_node(changes: &[(&str, &str)]) -> String {
     let text = include_str!("../../../examples/rtos-node/system.toml");
     changes.iter().fold(text.to_owned(), |text, (from, to)| {
@@ -16,7 +16,7 @@ fn rtos_node(changes: &[(&str, &str)]) -> String {
     })
 }
 
-/// The longest response of the control loop.
+/// Returns the longest response time of the control loop.
 fn of_control(text: &str) -> u64 {
     let (of, code) = json(text);
     assert_eq!(code, Some(0), "{of}");
@@ -25,7 +25,7 @@ fn of_control(text: &str) -> u64 {
         .unwrap()
 }
 
-/// The plan of what is generated.
+/// Returns the plan from which code is generated.
 fn plan(text: &str) -> Value {
     let folder = TempDir::new().unwrap();
     let system = folder.path().join("system.toml");
@@ -38,8 +38,8 @@ fn plan(text: &str) -> Value {
     serde_json::from_str(&printed.out).unwrap()
 }
 
-/// Every worker that generated code starts is in the rows, once for each whose frames it takes, or
-/// less urgent than every deadline.
+/// Every worker that the generated code starts has a row for each receiver whose frames it handles.
+/// Otherwise it is less urgent than every deadline.
 #[test]
 fn every_worker_of_generated_code_is_in_the_rows() {
     let lane = |urgency: u8| {
@@ -77,7 +77,7 @@ fn a_lane_above_a_task_takes_time_from_it() {
         rtos_node(&[(COMMON, &key)])
     };
     assert_eq!(of_control(&lane(2)), plain);
-    // At most 8 frames at once, and one in 400 us, with a switch of 200 cycles each.
+    // At most 8 frames come at once, and then one in 400 us. Each costs a switch of 200 cycles.
     assert!(of_control(&lane(22)) > plain + 8 * 1000, "{plain}");
     let folder = TempDir::new().unwrap();
     let system = folder.path().join("system.toml");
@@ -123,7 +123,8 @@ fn a_budget_buys_time_for_what_is_less_urgent() {
 
 #[test]
 fn a_deadline_of_frames_beyond_a_budget_is_no_guarantee() {
-    // From one tick to a late one the limit lets 13 frames through: 8 at once, then one in 400 us.
+    // Between a tick and a late next tick, the limit admits 13 frames: 8 at once, and then one in
+    // 400 us.
     let with = |budget: &str| {
         let line = "name = \"line\"\n";
         rtos_node(&[
@@ -149,12 +150,13 @@ fn a_deadline_of_frames_beyond_a_budget_is_no_guarantee() {
     );
 }
 
-/// A frame of 1,514 bytes is 23 units of work, and one that is begun is taken whole.
+/// A frame of 1,514 bytes is 23 units of work, and a frame that has been started is always
+/// completed.
 #[test]
 fn long_frames_wait_for_more_interrupts_than_short_ones() {
     for (work, interrupts) in [(1, 64), (23, 64), (24, 32), (47, 22)] {
         let work = format!("max_work = {work}\nqueue = 64\n");
-        // Otherwise the interrupt alone would ask for more than the processor.
+        // With larger costs the interrupt alone would need more than the whole processor.
         let cheap = |worst: &str| (worst.to_owned(), worst.replace("2100", "210"));
         let text = rtos_node(&[("max_work = 1\n", &work)]);
         let (from, to) = cheap("top_half = { worst = \"2100 cycles\"");

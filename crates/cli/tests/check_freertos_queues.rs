@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir check` of files for FreeRTOS: whose frames share buffers, for how long, and what a tick
-//! does to tasks and to frames that wait for others.
+//! Tests of `weir check` for FreeRTOS: which frames share buffers and for how long, and how a tick
+//! affects tasks and waiting frames.
 
 use crate::common::{check, json, one, run, verdict, weir};
 use tempfile::TempDir;
 
-/// A card that brings a frame in each millisecond, and a task above `control` for 5 ms.
+/// A card that receives a frame in each millisecond, and a task above `control` that runs for 5 ms.
 const NODE: &str = r#"schema = 1
 name = "queues"
 [cpu]
@@ -47,7 +47,7 @@ fn with(changes: &[(&str, &str)]) -> String {
     })
 }
 
-/// The certificate of `text` is valid, and the answer beside it is its own.
+/// Asserts that the certificate of `text` is valid and that the answer beside it follows from it.
 fn is_certified(text: &str) {
     let folder = TempDir::new().unwrap();
     let system = folder.path().join("system.toml");
@@ -61,7 +61,7 @@ fn is_certified(text: &str) {
     assert!(is_valid, "{}{}", verified.out, verified.err);
 }
 
-/// What the file needs of the room that it has, for frames of `command`.
+/// Returns how many buffers the frames of `command` need, and how many there are.
 fn needed(text: &str) -> (u64, u64) {
     let (of, _) = json(text);
     let flow = one(&of["flows"], "name", "command");
@@ -82,7 +82,7 @@ bottom_half = "10000 cycles"
 queue = 1
 "#;
     let text = with(&[]) + noise;
-    // A frame in each millisecond while `urgent` runs: each may be noise.
+    // One frame comes in each millisecond while `urgent` runs, and each may be noise.
     let (both, room) = needed(&text);
     assert_eq!(room, 3);
     assert!(both >= alone + 5, "{both} of {room}, {alone} alone");
@@ -121,7 +121,8 @@ fn a_lane_of_the_same_urgency_takes_buffers_beyond_its_own() {
 
 #[test]
 fn a_frame_keeps_its_buffer_until_the_receiver_has_taken_it() {
-    // It takes what waits once in a second: a hundred frames of 100 Hz, and one more.
+    // The receiver takes the waiting frames once in a second: a hundred frames at 100 Hz, and one
+    // more.
     let poll = |queue: &str| {
         with(&[
             ("worst = \"1kHz\"", "worst = \"100Hz\""),
@@ -141,16 +142,16 @@ fn a_frame_keeps_its_buffer_until_the_receiver_has_taken_it() {
     is_certified(&poll("queue = 2\n"));
     assert_eq!(check(poll("queue = 110\n"), &[]).code, Some(0));
 
-    // Its job waits for what is more urgent, also where it states no work.
+    // The job of the receiver waits for more urgent work, even if the file states no work for it.
     let idle = poll("queue = 2\n").replace("wcet = \"1ms\"", "");
     assert!(self::needed(&idle).0 >= 101, "{idle}");
-    // Or for each frame, with 4 ms of work.
+    // The receiver may also run for each frame, with 4 ms of work.
     let worker = with(&[("urgency = 20\n", "urgency = 20\nwcet = \"4ms\"\n")]);
     assert_eq!(check(&worker, &[]).code, Some(1));
     is_certified(&worker);
 }
 
-/// A worker runs for each frame, below what is more urgent, and waits for the stack's lock.
+/// A worker runs for each frame. It is less urgent than other work, and waits for the stack's lock.
 #[test]
 fn a_worker_without_a_stated_cost_waits_all_the_same() {
     let free = with(&[("bottom_half = \"1000 cycles\"\n", "")]);
@@ -188,7 +189,7 @@ fn a_tick_ends_the_wait_of_gathered_frames() {
             ("wcet = \"5ms\"", "wcet = \"1ms\""),
         ])
     };
-    // A frame just after a tick waits for the next one.
+    // A frame that arrives just after a tick waits for the next one.
     let printed = check(gathered("100Hz"), &[]);
     assert!(
         verdict(&printed).starts_with("not guaranteed: a packet of command can take"),
@@ -200,7 +201,8 @@ fn a_tick_ends_the_wait_of_gathered_frames() {
     assert_eq!(code, Some(0), "{quick}");
     assert_eq!(quick["assumptions"]["gathering"][0], "ethernet");
     let flow = one(&quick["flows"], "name", "command");
-    // 0.1 ms, the next tick, and its being late: 125 cycles are a microsecond.
+    // The delay is 0.1 ms, the time to the next tick, and the tick's own delay. A microsecond has
+    // 125 cycles.
     assert_eq!(flow["moderation_cycles"], 125 * 2100);
     is_certified(&gathered("1kHz"));
 }
@@ -220,7 +222,7 @@ fn tasks_take_turns_at_a_tick_if_the_file_states_no_slice() {
     let unstated = response(&with_slice(""));
     assert_eq!(unstated, response(&with_slice("\ntime_slice = \"1ms\"")));
     assert!(unstated > response(&with_slice("\ntime_slice = \"1s\"")));
-    // Cooperative tasks take no turns.
+    // Cooperative tasks have no time slices.
     let cooperative = with_slice("\ntasks = \"cooperative\"");
     assert_ne!(check(cooperative, &[]).code, Some(2));
 }

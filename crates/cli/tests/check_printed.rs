@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What `weir check` prints: text that fits, JSON with its keys, and large systems folded.
+//! Tests of the output of `weir check`: text that fits the width, JSON with its keys, and shortened
+//! tables of large systems.
 
 use crate::common::{BUTTON_LIMIT, check, json, node, one};
 use serde_json::Value;
@@ -76,7 +77,7 @@ fn json_has_the_documented_keys_and_the_printed_numbers() {
     assert_eq!(encoder["interval_cycles"], 64_000);
     assert_eq!(encoder["effective_hz"], 1000.0);
     assert_eq!(json["flows"][0]["queue"], 16);
-    // Every documented key is documented: docs/check.md names it.
+    // docs/check.md names every key.
     let page = include_str!("../../../docs/check.md");
     let mut undocumented = Vec::new();
     keys_of(&json, &mut |key| {
@@ -109,12 +110,13 @@ fn the_rate_at_which_the_first_deadline_breaks_is_right() {
     let name = before["most_critical"].as_str().unwrap();
     let headroom = &one(&before["sources"], "name", name)["headroom"];
     let factor = headroom["factor"].as_f64().unwrap();
-    // The latency of a flow with a deadline may shrink when its limit grows: no first miss is known
-    // for sure.
+    // The latency of a flow with a deadline may decrease when its limit grows. So the first missed
+    // deadline is not known for sure.
     assert!(factor > 1.0 && headroom["exact"] == false, "{headroom}");
     let binding = headroom["binding"].as_str().unwrap();
     let hz = headroom["hz"].as_f64().unwrap();
-    // Well below it still holds, and well above it the row breaks that was told.
+    // Well below the headroom all deadlines hold. Well above it, the predicted row misses its
+    // deadline.
     let limit = "limit = { policy = \"bursty\", timing = \"lazy\", burst = 4, rate = \"1kHz\", timer = \"TIMER1A\" }";
     let band = "tolerated = \"1kHz\", worst = \"100kHz\"";
     assert_eq!(name, "encoder", "{before}");
@@ -179,7 +181,7 @@ fn large_systems_are_folded_unless_all_is_asked_for() {
         "{}",
         all.out
     );
-    // What misses is never folded away behind what does not.
+    // Rows that miss a deadline are shown even if others are hidden.
     let late = text.replace(
         "name = \"t7\"\nurgency = 7\nperiod = \"407ms\"\ndeadline = \"407ms\"",
         "name = \"t7\"\nurgency = 7\nperiod = \"407ms\"\ndeadline = \"21us\"",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir generate`: what it writes, what it leaves alone, and what it says.
+//! Tests of `weir generate`: its files, the files that it leaves alone, and its output.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn example(name: &str) -> PathBuf {
         .join("system.toml")
 }
 
-/// `weir generate SYSTEM` in a folder.
+/// Runs `weir generate SYSTEM` in a folder.
 fn generate(folder: &Path, system: &Path, arguments: &[&str]) -> Printed {
     run(weir()
         .current_dir(folder)
@@ -27,7 +27,7 @@ fn generate(folder: &Path, system: &Path, arguments: &[&str]) -> Printed {
 
 const FOR_THE_CHIP: [&str; 2] = ["--chip", "atmega128"];
 
-/// The names of the folder's files.
+/// Returns the names of the folder's files.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries
@@ -37,7 +37,7 @@ fn files(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A system with `change` made to the text of an example.
+/// Returns a copy of an example in which `from` is replaced by `to`.
 fn changed(folder: &TempDir, name: &str, from: &str, to: &str) -> PathBuf {
     let text = std::fs::read_to_string(example(name)).unwrap();
     assert!(text.contains(from), "`{from}` in\n{text}");
@@ -59,7 +59,7 @@ fn every_example_gives_a_header_and_always_the_same() {
         );
         assert_eq!(files(folder.path()), ["weir_system.h"]);
         let header = std::fs::read_to_string(folder.path().join("weir_system.h")).unwrap();
-        // Again, over the first, and to the standard output.
+        // Generating again replaces the file. The same text can go to standard output.
         let again = generate(folder.path(), &example(name), &FOR_THE_CHIP);
         assert_eq!(again.code, Some(0), "{}", again.err);
         let second = std::fs::read_to_string(folder.path().join("weir_system.h")).unwrap();
@@ -114,7 +114,7 @@ fn json_tells_names_and_effective_rates() {
     assert_eq!(third["limit"]["policy"], "bursty");
     assert_eq!(third["limit"]["timing"], "eager");
     assert_eq!(third["limit"]["burst"], 7);
-    // 4 MHz / 110 Hz rounded up, so that the rate is never above what was asked for.
+    // The interval is 4 MHz / 110 Hz rounded up, so that the rate is never above the requested one.
     assert_eq!(third["limit"]["interval_ticks"], 36_364);
     let hertz = third["limit"]["limit_hz"].as_f64().unwrap();
     assert!((769.9..=770.0).contains(&hertz), "{hertz}");
@@ -169,7 +169,7 @@ fn what_cannot_be_generated_is_explained_and_no_file_is_touched() {
     }
 }
 
-/// The place that an error is shown at: `system.toml:LINE:COLUMN`.
+/// Returns the place that an error message shows: `system.toml:LINE:COLUMN`.
 fn place(printed: &Printed) -> &str {
     let from = printed.err.find("system.toml:").expect(&printed.err);
     let rest = &printed.err[from..];
@@ -211,7 +211,8 @@ fn check_and_tune_refuse_what_generate_refuses_at_the_same_place() {
         assert!(generated.err.contains(message), "{}", generated.err);
         assert_eq!(files(folder.path()), ["system.toml"]);
     }
-    // Silicon keeps a limit in hardware, and the code for the chip has the rest.
+    // A limit in hardware is kept by the hardware, and the code for the chip contains the other
+    // limits.
     let folder = TempDir::new().unwrap();
     let hardware = "policy = \"strict\", rate = \"50Hz\", place = \"hardware\"";
     let system = changed(&folder, "motor-controller", BUTTON, hardware);
@@ -258,12 +259,12 @@ fn limits_that_guarantee_nothing_are_generated_with_a_note() {
     let node = example("shared-timer");
     let quiet = generate(folder.path(), &node, &FOR_THE_CHIP);
     assert!(!quiet.err.contains("note:"), "{}", quiet.err);
-    // More than the processor has.
+    // The work exceeds the processor's capacity.
     let system = changed(&folder, "shared-timer", "wcet = \"6ms\"", "wcet = \"19ms\"");
     let noted = generate(folder.path(), &system, &FOR_THE_CHIP);
     assert_eq!(noted.code, Some(0), "{}", noted.err);
     assert!(noted.err.contains("weir check"), "{}", noted.err);
-    // A deadline of packets, which no bottom half can keep.
+    // No bottom half can meet this deadline of packets.
     let command = "port = 5000 }\n";
     let late = format!("{command}deadline = \"100us\"\n");
     let system = changed(&folder, "rtos-node", command, &late);
@@ -299,7 +300,7 @@ fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
     let on_freertos = ["--chip", "cortex-m3", "--rtos", "freertos"];
     let made = generate(folder.path(), &node, &on_freertos);
     assert_eq!(made.code, Some(0), "{}", made.err);
-    // The costs are warned of where another compiler is installed.
+    // The command warns about the costs if another compiler is installed.
     let is_of_costs = |line: &str| line.contains("the costs of interrupts were measured with");
     assert!(made.err.lines().all(is_of_costs), "{}", made.err);
     assert!(
@@ -311,7 +312,7 @@ fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let texts = [read("weir_system.h"), read("weir_system.c")];
 
-    // The same again, with what it has decided as JSON.
+    // Generating again prints the decisions as JSON.
     let json = generate(
         folder.path(),
         &node,
@@ -322,7 +323,7 @@ fn receivers_on_freertos_are_a_header_and_a_file_beside_it() {
     assert_eq!(json["freertos"]["receivers"][1]["budget"], 1);
     assert_eq!(texts, [read("weir_system.h"), read("weir_system.c")]);
 
-    // A file that Weir did not write is left alone, and then neither is written.
+    // A file that Weir did not write is left alone, and then neither file is written.
     std::fs::write(folder.path().join("weir_system.c"), "mine").unwrap();
     std::fs::remove_file(folder.path().join("weir_system.h")).unwrap();
     let refused = generate(folder.path(), &node, &on_freertos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The command `weir`, as its users start it.
+//! Tests of the command `weir`, started as users start it.
 
 mod check;
 mod check_files;

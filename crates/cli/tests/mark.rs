@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files that begin with a UTF-8 byte order mark, as some editors write them, are read like those
-//! that do not.
+//! Files that begin with a UTF-8 byte order mark, which some editors write, are read like files
+//! without one.
 
 use crate::common::{Printed, node, run, weir};
 use tempfile::TempDir;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir check --observed`: what a run has seen, held against what the file states.
+//! Tests of `weir check --observed`, which compares observations with the system file.
 
 use crate::common::{Printed, check, json, node, verdict};
 use serde_json::Value;
 
-/// `weir check` on the node with this in `--observed`.
+/// Runs `weir check` on the node with this content in the file for `--observed`.
 fn observed(content: &str, extra: &[&str]) -> Printed {
     let folder = tempfile::TempDir::new().unwrap();
     let run = folder.path().join("run.json");
@@ -47,7 +47,7 @@ fn what_was_observed_is_held_against_the_file() {
         most + 1
     );
     assert!(exceeded.out.contains(&said), "{}", exceeded.out);
-    // The guarantee itself is what the file gives.
+    // The guarantee itself depends on the file only.
     assert!(verdict(&exceeded).starts_with("guaranteed"));
 
     let units = observed(&format!("{{\"work\": {{\"{name}\": 2}}}}"), &["--json"]);

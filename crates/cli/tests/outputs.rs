@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The one rule for all files that the commands write: never onto an input, never over a file that
-//! Weir did not write unless `--force` says so, and no folder is made that nobody asked for.
+//! Tests of the rule for all files that commands write. A command never overwrites an input. It
+//! overwrites files that Weir did not write only with `--force`. It creates only folders that the
+//! user named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,14 +9,14 @@ use std::path::{Path, PathBuf};
 use crate::common::{Printed, run, weir};
 use tempfile::TempDir;
 
-/// A command that writes.
+/// A command with an option that names an output.
 struct Writes {
     option: &'static str,
-    /// The command line; OUT is the option's value.
+    /// The command line. OUT stands for the value of the option.
     command: &'static str,
-    /// The files that it reads.
+    /// The files that the command reads.
     inputs: &'static [&'static str],
-    /// If OUT is a folder, a file that is written into it.
+    /// The name of a file in OUT if OUT is a folder.
     file: Option<&'static str>,
 }
 
@@ -32,7 +33,7 @@ const fn of(
     }
 }
 
-/// Every option of every command that names what is written.
+/// All options of all commands that name outputs.
 const ALL: [Writes; 9] = [
     of(
         "tune --output",
@@ -55,13 +56,13 @@ const ALL: [Writes; 9] = [
         "sweep flight.toml --duration 10ms --vary flood.ignition=2kHz,trace:flood.csv --out OUT",
         &["flight.toml", "flood.csv"],
     ),
-    // A later part has no names of columns.
+    // Only the first part of a table has column names.
     of(
         "sweep --out",
         "sweep flight.toml --duration 10ms --vary seed=1,2 --shard 2/2 --out OUT",
         &["flight.toml"],
     ),
-    // A part without rows.
+    // This part has no rows.
     of(
         "sweep --out",
         "sweep flight.toml --duration 10ms --vary seed=1,2 --shard 2/9 --out OUT",
@@ -80,7 +81,7 @@ const ALL: [Writes; 9] = [
     },
 ];
 
-/// Names of values that are no file that is written.
+/// Value names of options that do not name outputs.
 const NO_OUTPUTS: [&str; 17] = [
     "AIM",
     "CHIP",
@@ -100,11 +101,11 @@ const NO_OUTPUTS: [&str; 17] = [
     "TIES",
     "TIME",
 ];
-/// Values that are files that are read.
+/// Options whose values are input files.
 const READ: [&str; 2] = ["check --observed", "verify --system"];
-/// Other values that are none.
+/// Options whose values are not files.
 const NEITHER: [&str; 1] = ["sweep --seeds"];
-/// Commands of other programs, which have this test for their own options.
+/// Commands of other programs, which test their own options.
 const FORWARDED: [&str; 3] = ["run", "linux", "reproduce"];
 
 #[test]
@@ -142,7 +143,7 @@ fn every_option_that_names_a_file_to_write_is_held_against_the_rule() {
     );
 }
 
-/// A folder with all inputs.
+/// Returns a folder with all inputs.
 fn inputs() -> TempDir {
     let folder = TempDir::new().unwrap();
     for (name, example) in [
@@ -165,13 +166,13 @@ impl Writes {
         run(weir().current_dir(folder).args(words).args(more))
     }
 
-    /// Whether the file has a mark: people edit a system file, and a later part of a table has no
-    /// names of columns.
+    /// Returns whether the file has a mark. System files have none, because people edit them. Later
+    /// parts of a table have none, because they have no column names.
     fn is_marked(&self) -> bool {
         self.option != "tune --output" && !self.command.contains("--shard 2/")
     }
 
-    /// The file that is written if the option's value is `out`.
+    /// Returns the path of the output file if the option's value is `out`.
     fn file(&self, folder: &Path, out: &str) -> PathBuf {
         let out = folder.join(out);
         self.file.map_or(out.clone(), |file| out.join(file))
@@ -188,7 +189,7 @@ impl Writes {
     }
 }
 
-/// All files below `folder` with what is in them.
+/// Returns the paths and contents of all files below `folder`.
 fn content(folder: &Path) -> BTreeSet<(PathBuf, Vec<u8>)> {
     let mut all = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -209,7 +210,7 @@ fn an_input_is_never_written() {
     let folder = inputs();
     let here = folder.path();
     std::fs::create_dir(here.join("sub")).unwrap();
-    // A folder is no file that is read.
+    // A folder as output is never an input file.
     for of in ALL.iter().filter(|of| of.file.is_none()) {
         for input in of.inputs {
             let mut names = vec![

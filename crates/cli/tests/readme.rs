@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What docs/start.md shows of `weir check` and `weir simulate` is what they print, and the source
-//! that it shows is the example's. Every block of README.md is of a kind that a test runs.
+//! docs/start.md shows the actual output of `weir check` and `weir simulate` and the actual source
+//! of the example. Every code block of README.md is of a kind that a test runs.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The page that shows a first system.
+/// The page with a first system.
 const PAGE: &str = "docs/start.md";
 
-/// What stands on the page between a line that is `begin` and the end of its block.
+/// Returns the text on the page between the line `begin` and the end of its block.
 fn block(begin: &str) -> String {
     let page = text(PAGE);
     let (_, rest) = page
@@ -28,8 +28,8 @@ fn block(begin: &str) -> String {
     block.to_owned()
 }
 
-/// The page shows the lines of what a command prints in their order; what it leaves out is a line
-/// of `…`.
+/// Asserts that the page shows lines of a command's output in order. A line of `…` stands for
+/// omitted lines.
 fn shows(command: &str) {
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
     let printed = run(weir().args(arguments).current_dir(repository())).out;
@@ -60,8 +60,8 @@ fn the_page_shows_a_source_of_the_example() {
     assert!(system.contains(&shown), "{shown}");
 }
 
-/// scripts/fresh.sh runs the two commands, and scripts/test-examples.sh compiles the C, runs the
-/// commands after it, and those of the table.
+/// scripts/fresh.sh runs the two commands. scripts/test-examples.sh compiles the C, and runs the
+/// commands after it and those in the table.
 #[test]
 fn every_block_of_the_readme_is_run_by_a_test() {
     let readme = text("README.md");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whatever command is ended by a signal removes what it has begun.
+//! A command that is ended by a signal removes its unfinished files.
 #![cfg(target_os = "linux")]
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
@@ -26,7 +26,7 @@ fn ended_by(signal: Signal, arguments: &[&str], folder: &Path, pipe: &Path) -> O
         .unwrap();
     let begun = Instant::now();
     let mut open = OpenOptions::new();
-    // So a pipe without a reader is an error, in place of a wait.
+    // With O_NONBLOCK, opening a pipe without a reader fails instead of blocking.
     let open = open.write(true).custom_flags(OFlag::O_NONBLOCK.bits());
     let _writer = loop {
         if let Ok(writer) = open.open(pipe) {

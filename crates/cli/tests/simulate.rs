@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir simulate` as its users meet it: verdicts, exit codes, what is printed, what is written and
-//! what is refused.
+//! Tests of `weir simulate`: verdicts, exit codes, output, written files and rejected input.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +19,7 @@ fn simulate_file(path: &Path, arguments: &[&str]) -> Printed {
     run(weir().arg("simulate").arg(path).args(arguments))
 }
 
-/// `weir simulate` with `arguments` on a file of `content`.
+/// Runs `weir simulate` with `arguments` on a file with this content.
 fn simulate(content: &str, arguments: &[&str]) -> Printed {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("system.toml");
@@ -33,13 +32,13 @@ fn json(printed: &Printed) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}\n{}", printed.out, printed.err))
 }
 
-/// The verdict on one line.
+/// Returns the verdict on one line.
 fn verdict(printed: &Printed) -> String {
     let paragraph = printed.out.split("\n\n").next().unwrap();
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What was refused, on one line, without the frame that it is drawn in.
+/// Returns the error message on one line, without the frame around it.
 fn refused(printed: &Printed) -> String {
     assert_eq!(printed.code, Some(2), "{}\n{}", printed.out, printed.err);
     assert_eq!(printed.out, "");
@@ -116,7 +115,7 @@ fn json_says_it_with_numbers() {
     }
     let ignition = one(&with["sources"], "ignition");
     assert_eq!(ignition["arrived"], 100_000);
-    // 800 Hz, and one at the beginning.
+    // The rate is 800 Hz, and one more request comes at the beginning.
     let served = ignition["served"].as_u64().unwrap();
     assert!((800..=801).contains(&served), "{served}");
     assert_eq!(one(&with["tasks"], "attitude")["missed"], 0);
@@ -234,7 +233,7 @@ fn a_flood_for_nobody_costs_but_delivers_nothing() {
     assert_eq!(one(&run["flows"], "commands")["delivered"], 500);
 }
 
-/// A capture of two packets over Ethernet, or another link, to a port of UDP.
+/// Returns a capture of two packets on this link type, to this UDP port.
 fn capture(link: u32, port: u16) -> Vec<u8> {
     let mut frame = vec![0; 12];
     frame.extend([0x08, 0x00]);
@@ -289,7 +288,7 @@ fn bad_recordings_are_refused() {
         std::fs::write(&path, content).unwrap();
         let flood = format!("eth=trace:{}", path.display());
         let said = refused(&simulate(GATEWAY, &["--flood", &flood]));
-        // The path alone is as long as a line.
+        // The path alone is as long as a line, so the message is compared without spaces.
         let said = said.replace(' ', "");
         assert!(said.contains(&says.replace(' ', "")), "{name}: {said}");
         assert!(said.starts_with("inthefloodof`eth`:"), "{said}");
@@ -467,7 +466,7 @@ fn pictures_and_timelines_are_written() {
         assert!(svg.contains(text), "{text}");
     }
     assert!(timeline.len() > 10_000);
-    // The same again, in the place of the old ones.
+    // Writing again replaces the old files with the same content.
     assert!(write() == (svg, timeline));
     assert_eq!(names(folder.path()), ["out.perfetto", "out.svg"]);
 }
@@ -505,7 +504,7 @@ fn a_full_device_is_said() {
     }
 }
 
-/// A limit on the size of files ends a write as a full disk does, in its midst.
+/// A limit on the size of files makes a write fail in the middle, as a full disk does.
 #[cfg(unix)]
 #[test]
 fn a_timeline_that_finds_no_room_leaves_what_was_there() {

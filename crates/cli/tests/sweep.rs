@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir sweep` as its users meet it: the table, its parts, what happens when it is ended, and what
-//! is refused.
+//! Tests of `weir sweep`: the table, its parts, interruption, and rejected input.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -13,7 +12,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flight-controller/system.toml")
 }
 
-/// `weir sweep` of the example into `out`.
+/// Runs `weir sweep` on the example with the output `out`.
 fn sweep(out: &Path, arguments: &[&str]) -> Printed {
     run(weir()
         .arg("sweep")
@@ -23,7 +22,7 @@ fn sweep(out: &Path, arguments: &[&str]) -> Printed {
         .args(arguments))
 }
 
-/// The rows of a table by their columns' names.
+/// Returns the rows of a table, by column name.
 fn rows(path: &Path) -> Vec<std::collections::HashMap<String, String>> {
     let mut table = csv::Reader::from_path(path).unwrap();
     table.deserialize().map(Result::unwrap).collect()
@@ -65,7 +64,7 @@ fn a_row_stands_for_each_combination_the_last_parameter_changing_fastest() {
     let missed = of("receiver.attitude.missed");
     assert_eq!(missed[..5], ["0"; 5]);
     assert_ne!(missed[5], "0");
-    // Nothing ends there, and nothing is promised there.
+    // No job ends there, and no bound is given.
     assert_eq!(of("receiver.attitude.response_max_s")[5], "");
     assert_eq!(of("receiver.attitude.bound_s")[5], "");
     let number = |column: &str, row: usize| of(column)[row].parse::<f64>().unwrap();
@@ -176,7 +175,7 @@ fn the_table_does_not_depend_on_the_number_of_threads() {
     assert_eq!(table("1"), table("2"));
 }
 
-/// A part of the sweep under way.
+/// Starts a part of the sweep.
 fn start(out: &Path, shard: &str) -> Child {
     std::process::Command::new(assert_cmd::cargo::cargo_bin("weir"))
         .arg("sweep")
@@ -190,8 +189,8 @@ fn start(out: &Path, shard: &str) -> Child {
         .unwrap()
 }
 
-/// Starts a part and kills it when some of its rows are written: by SIGKILL, which it cannot know
-/// of.
+/// Starts a part and kills it by SIGKILL, which it cannot handle, when some of its rows have been
+/// written.
 fn kill_midway(out: &Path, shard: &str) {
     let partial = out.with_extension("csv.partial");
     for _ in 0..20 {
@@ -209,7 +208,7 @@ fn kill_midway(out: &Path, shard: &str) {
             assert!(!out.exists());
             return;
         }
-        // It was done before it was killed.
+        // The part finished before it could be killed.
         std::fs::remove_file(out).unwrap();
     }
     panic!("never killed in its midst");
@@ -229,7 +228,7 @@ fn parts_of_which_one_was_killed_and_resumed_are_together_what_one_process_write
     for other in &mut others {
         assert!(other.wait().unwrap().success());
     }
-    // As if it had died within a line.
+    // The file is cut as if the process had died within a line.
     let partial = part(3).with_extension("csv.partial");
     let mut torn = std::fs::read(&partial).unwrap();
     let lines = torn.iter().filter(|&&byte| byte == b'\n').count();
@@ -245,11 +244,11 @@ fn parts_of_which_one_was_killed_and_resumed_are_together_what_one_process_write
         .flat_map(|index| std::fs::read(part(index)).unwrap())
         .collect();
     assert!(parts == std::fs::read(whole).unwrap());
-    // Nothing else is left.
+    // No other files are left.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
 }
 
-/// A limit on the size of files ends a write as a full disk does, in its midst.
+/// A limit on the size of files makes a write fail in the middle, as a full disk does.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_keeps_the_rows_that_it_has() {
@@ -348,7 +347,7 @@ fn a_table_that_cannot_be_written_is_said() {
     }
 }
 
-/// A part is prepared for its own rows: the others may be a million millions.
+/// A part prepares only its own rows. There may be 10^12 other rows.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_part_needs_no_memory_for_the_rows_of_others() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is printed fits the terminal that it is printed to: `script` makes one.
+//! The output fits the width of the terminal. `script` provides a terminal.
 #![cfg(target_os = "linux")]
 use std::path::Path;
 
 use assert_cmd::cargo::cargo_bin;
 
-/// The lines of `weir ARGUMENTS` on a terminal of so many columns.
+/// Returns the lines of `weir ARGUMENTS` on a terminal of this many columns.
 fn lines(arguments: &str, terminal: u16, environment: &str) -> Vec<String> {
     let weir = cargo_bin("weir");
     let command = format!(
@@ -19,7 +19,7 @@ fn lines(arguments: &str, terminal: u16, environment: &str) -> Vec<String> {
         .output()
         .expect("script, of bsdutils");
     let text = String::from_utf8(output.stdout).unwrap();
-    // What a progress bar has shown before is erased; there is one where the machine is slow.
+    // A slow machine shows a progress bar, which is erased later. The erased text is removed.
     let shown = |line: &str| line.rsplit("\u{1b}[2K").next().map(str::to_owned);
     text.lines()
         .filter_map(|line| shown(line.trim_end()))
@@ -47,14 +47,15 @@ fn tables_and_sentences_are_as_wide_as_the_terminal() {
                 lines.join("\n")
             );
         }
-        // In a wide one, tables stop where they are complete, and sentences at 100 columns.
+        // On a wide terminal, tables are only as wide as necessary, and sentences end at 100
+        // columns.
         assert!(widest(&lines(arguments, 200, "")) <= 130, "{arguments}");
     }
     let columns = lines("check shared-timer/system.toml", 200, "COLUMNS=60");
     assert_eq!(widest(&columns), 60);
 }
 
-/// Words that would fit on the line before show a paragraph that was broken twice.
+/// If a word would fit on the previous line, a paragraph was broken twice.
 #[test]
 fn help_is_broken_once() {
     for command in ["check", "tune", "verify", "simulate", "sweep", "generate"] {

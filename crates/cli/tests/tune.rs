@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir tune` as its users meet it: what is printed, what is written, and what is not.
+//! Tests of `weir tune`: its output, and the files that it writes or leaves alone.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::common::{Printed, check_file, run, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// regehr2005 §3.5's sources, without limits.
+/// The sources of regehr2005 §3.5, without limits.
 const NODE: &str = r#"schema = 1
 [cpu]
 board = "atmega128"   # as in the paper
@@ -89,7 +89,7 @@ fn is_narrow(printed: &Printed) {
     }
 }
 
-/// What a source says of itself beside its limit does not keep it from being tuned.
+/// Other statements of a source do not prevent its limit from being tuned.
 #[test]
 fn a_source_with_a_queue_is_tuned() {
     let text = NODE.replacen("max_work = 1", "max_work = 1\nqueue = 4", 1)
@@ -219,7 +219,7 @@ fn a_shorter_delay_costs_more_interrupts() {
     assert!(short["measure"]["timer_rate_hz"].as_f64() > free["measure"]["timer_rate_hz"].as_f64());
 }
 
-/// The paper's sources share a timer of 110 Hz, with which interrupts delay tasks for 1.8 ms.
+/// The paper's sources share a timer of 110 Hz. Interrupts then delay tasks for 1.8 ms.
 #[test]
 fn the_default_is_a_knee_and_not_the_corner() {
     let at = |arguments: &[&str]| {
@@ -239,7 +239,7 @@ fn the_default_is_a_knee_and_not_the_corner() {
     assert!(overhead < least + 0.003, "{overhead} {least}");
 }
 
-/// A CAN node whose bucket of four holds up the serial line for too long.
+/// A CAN node. A bucket of four would delay the serial line for too long.
 const CAN_NODE: &str = r#"schema = 1
 [cpu]
 board = "atmega128"
@@ -281,7 +281,7 @@ fn a_stated_burst_is_lowered_only_as_far_as_it_has_to_be() {
     let note = format!("note: the burst of can is lowered from 4 to {burst}");
     assert!(printed.out.contains(&note), "{}", printed.out);
     assert_eq!(check_file(&case.path("system.toml"), &[]).code, Some(0));
-    // One more does not do, at the least that is asked for.
+    // With a burst larger by one, not even the least demanded rate keeps the deadlines.
     let more = CAN_NODE.replace(
         "burst = 4, rate = \"1.5kHz\"",
         &format!("burst = {}, rate = \"801Hz\"", burst + 1),
@@ -290,7 +290,7 @@ fn a_stated_burst_is_lowered_only_as_far_as_it_has_to_be() {
     assert_eq!(check_file(&case.path("system.toml"), &[]).code, Some(1));
 }
 
-/// A processor whose file says what one limiter costs, but not all of it.
+/// The processor's file states the costs of one limiter, but not all of them.
 #[test]
 fn costs_that_are_missing_are_named() {
     let text = r#"schema = 1
@@ -328,7 +328,7 @@ deadline = "1ms"
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    // With these, that limiter is tried; the others are named in a note.
+    // With all costs of a limiter, it is tried. A note names the others.
     let complete = text.replace(
         "request_served = \"60 cycles\"",
         "request_served = \"60 cycles\", request_refused = \"50 cycles\", expiry_served = \"70 cycles\", expiry_empty = \"60 cycles\"",
@@ -420,7 +420,7 @@ fn a_line_that_the_flavour_cannot_limit_beside_others_is_named() {
     assert!(told.contains("write flavour = \"c\" in [cpu]"), "{told}");
 }
 
-/// The example `network-node`, with a rate and a deadline for the packets of one flow.
+/// Returns the example `network-node` with a rate and a deadline for the packets of one flow.
 fn with_packets(hertz: &str, deadline: &str) -> Case {
     let text = std::fs::read_to_string(example("network-node")).unwrap();
     let flow = "name = \"modbus\"\n";
@@ -431,7 +431,7 @@ fn with_packets(hertz: &str, deadline: &str) -> Case {
 
 #[test]
 fn deadlines_of_packets_hold_as_check_says() {
-    // The limit of the file lets through 8 kHz of packets, which weir check refuses.
+    // The limit in the file admits 8 kHz of packets, which `weir check` rejects.
     for (hertz, deadline) in [("2kHz", "5ms"), ("12kHz", "8ms")] {
         let case = with_packets(hertz, deadline);
         let before = check_file(&case.path("system.toml"), &[]);
@@ -465,7 +465,7 @@ fn deadlines_of_packets_hold_as_check_says() {
     );
 }
 
-/// The example `linux-node`, with a line beside the network card, which has a limit.
+/// Returns the example `linux-node` with a line beside the network card. The line has a limit.
 fn line_beside_linux() -> Case {
     let text = std::fs::read_to_string(example("linux-node")).unwrap();
     let costs = (
@@ -498,7 +498,7 @@ name = "control""#,
     Case::new(&text)
 }
 
-/// The threads of Linux take time from a task, too, which is why the whole tolerated rate is too
+/// The threads of Linux also take time from a task. For this reason the whole tolerated rate is too
 /// much here.
 #[test]
 fn deadlines_beside_linux_hold_as_check_says() {
@@ -509,7 +509,7 @@ fn deadlines_beside_linux_hold_as_check_says() {
     assert_eq!(printed.code, Some(0), "{}{}", printed.out, printed.err);
     let checked = check_file(&file, &[]);
     assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
-    // Without a bound for the deadline, both give the same reason.
+    // Without a bound for the deadline, both commands give the same reason.
     let flow = "name = \"requests\"\n";
     let with_deadline = format!("{flow}deadline = \"9ms\"\n");
     let text = case.text().replace(flow, &with_deadline);
@@ -524,7 +524,7 @@ fn deadlines_beside_linux_hold_as_check_says() {
     assert_eq!(checked.err, printed.err);
 }
 
-/// Where text is broken is a matter of the terminal, not of data.
+/// Line breaks depend on the terminal and are not part of the data.
 #[test]
 fn no_text_of_the_json_is_broken_into_lines() {
     fn texts(value: &Value) -> Vec<&str> {

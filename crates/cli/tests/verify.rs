@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir verify`, as its users meet it.
+//! Tests of `weir verify`.
 
 use std::path::Path;
 
@@ -7,14 +7,14 @@ use crate::common::{Printed, weir};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A system file and what `weir check --json` says of it, in a folder of their own.
+/// A system file with the output of `weir check --json` about it, in a temporary folder.
 struct Proof {
     folder: TempDir,
     json: Value,
 }
 
 impl Proof {
-    /// Of the node that the tests of `weir check` begin with.
+    /// Makes the proof of the node that the tests of `weir check` use.
     fn of_node() -> Self {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("system.toml");
@@ -103,7 +103,7 @@ fn a_smaller_response_is_rejected_with_its_place() {
     );
     let json: Value = serde_json::from_str(&proof.verify(&["--json"]).out).unwrap();
     assert_eq!(json["valid"], false);
-    // The row around the certificate says another number, too.
+    // The row beside the certificate contains another number, too.
     assert_eq!(json["rejections"].as_array().unwrap().len(), 2);
 }
 
@@ -154,7 +154,7 @@ fn another_file_and_another_description_are_rejected() {
     assert_eq!(printed.code, Some(1));
     assert!(printed.out.contains("system.sha256: "), "{}", printed.out);
 
-    // Nothing of what is claimed depends on the clock, so only the file can tell.
+    // No claim depends on the clock, so that only the file can reveal the change.
     std::fs::write(&file, text).unwrap();
     proof.certificate()["system"]["cpu"]["clock_hz"] = 7.into();
     proof.json = proof.certificate().clone();

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The weir command, as its users meet it.
+//! Tests of the `weir` command as a whole.
 #![cfg(unix)]
 use std::path::Path;
 
 use assert_cmd::Command;
 
-/// A weir of its own in `folder`, so that no program lies beside it unless a test puts it there.
+/// Copies weir to `folder`, so that no other program is beside it unless the test puts it there.
 ///
-/// Other processes write the programs that a test starts: a process that another test begins may
-/// hold for a moment what this one has open for writing, and what is open so cannot be started.
+/// A separate process writes the programs that a test starts. Otherwise a child of another test
+/// could inherit the file while it is open for writing, and a program that is open for writing
+/// cannot be started.
 fn weir_in(folder: &Path) -> Command {
     let path = folder.join("weir");
     Command::new("cp")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What would help a system that misses a deadline: the largest part of the time, and limits.
+//! Advice for a system that misses a deadline: the largest consumer of time, and limits.
 use std::path::Path;
 
 use weir_analysis::check::{CheckReport, FlowRow, LargestPart, Verdict, WorkKind};
@@ -9,7 +9,7 @@ use weir_report::terminal::{printable, wrapped};
 
 use crate::words::CycleClock;
 
-/// The advice; empty if no deadline is missed.
+/// Returns the advice. The text is empty if no deadline is missed.
 pub(super) fn text(
     system: &System,
     report: &CheckReport,
@@ -19,7 +19,7 @@ pub(super) fn text(
     if report.verdict != Verdict::NotGuaranteed {
         return String::new();
     }
-    // The row that the verdict is about, or else the flow.
+    // The advice is about the row of the verdict, or about the flow if there is no row.
     let part = match (report.missing_rows().next(), report.missing_flows().next()) {
         (Some(row), _) => {
             let part = row.largest_part.as_ref();
@@ -82,7 +82,8 @@ fn of_flow(flow: &FlowRow, clock: CycleClock) -> Option<String> {
     ))
 }
 
-/// Where limits could be chosen, the command that does so. The interfaces of Linux have none.
+/// Returns the command that chooses limits. `None` if it could choose none, as for Linux, whose
+/// interfaces have no limits.
 fn limits(system: &System, file: &Path) -> Option<String> {
     let mut sources = system.sources.iter();
     if system.sources.is_empty() || !system.linux.interfaces.is_empty() {

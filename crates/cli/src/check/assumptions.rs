@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The assumptions of the answer, a line for each kind.
+//! Prints the assumptions of the answer, with a line for each kind.
 use weir_analysis::check::{AssumedCost, CheckReport};
 use weir_model::Origin;
 use weir_report::terminal::wrapped;
 
 use crate::words::{CycleClock, list, plural};
 
-/// The list with its heading.
+/// Returns the list of assumptions with its heading.
 pub(super) fn text(report: &CheckReport, clock: CycleClock) -> String {
     let of = &report.assumptions;
     let mut lines = vec![

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The whole answer as JSON (docs/check.md).
+//! The JSON form of the whole answer (docs/check.md).
 use serde::Serialize;
 use weir_analysis::certificate::Certificate;
 use weir_analysis::check::CheckReport;
@@ -11,7 +11,8 @@ use super::verdict;
 use crate::output::About;
 use crate::words::CycleClock;
 
-/// Increased when a key changes its meaning or is removed; keys may be added.
+/// The version of the JSON form. It is increased when a key is removed or changes its meaning. New
+/// keys do not change it.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -25,7 +26,7 @@ pub(super) struct CheckAnswer<'a> {
     certificate: Certificate<'a>,
 }
 
-/// The whole answer.
+/// Returns the whole answer.
 pub(super) fn answer<'a>(
     system: &'a System,
     analysis: &'a Analysis,

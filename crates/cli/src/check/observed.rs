@@ -16,10 +16,10 @@ use crate::input;
 use crate::tables::Format;
 use crate::words::{list, plural};
 
-/// The observations: the keys of `weir run --json` that matter here, and `work`.
+/// The observations: the keys of `weir run --json` that are compared, and `work`.
 #[derive(Debug, Deserialize)]
 struct RunRecord {
-    /// Interrupts that were taken.
+    /// The interrupts that were taken, by vector.
     #[serde(default)]
     vectors: Vec<Vector>,
     /// The most units of work that one interrupt did, by the name of its source.
@@ -44,7 +44,7 @@ pub(super) struct ObservationFile {
 /// Reads a file of observations.
 ///
 /// # Errors
-/// Fails if the file cannot be read or has no observations.
+/// Fails if the file cannot be read or contains no observations.
 pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     const HELP: &str = "`weir run --json` prints one; by hand it is for example {\"work\": {\"uart\": 4}}, the most units of work that one interrupt of a source did";
     let text = input::read(path)
@@ -69,31 +69,31 @@ pub(super) fn read(path: &Path) -> miette::Result<ObservationFile> {
     })
 }
 
-/// The result of the comparison: `observed` of `weir check --json`.
+/// The result of the comparison, which is the key `observed` of `weir check --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     /// Path of the file of observations.
     file: String,
-    /// Number of interrupts and sources that both the observations and the system file have.
+    /// The number of interrupts and sources in both the observations and the system file.
     compared: usize,
-    /// Observations above what the file states.
+    /// The observations that exceed the values in the system file.
     pub exceeded: Vec<Excess>,
-    /// Interrupts and sources in the observations that the system file does not have.
+    /// The interrupts and sources in the observations that are not in the system file.
     unknown: Vec<String>,
 }
 
-/// An observation above what the file states.
+/// An observation that exceeds the value in the system file.
 #[derive(Debug, Serialize)]
 pub(super) struct Excess {
     /// Name of the source or shared timer.
     name: String,
-    /// Its interrupt; none for units of work.
+    /// The vector of the interrupt. `None` for units of work.
     vector: Option<String>,
     /// Unit: `cycles` of one interrupt, or `units` of work.
     what: &'static str,
     /// The observed value.
     seen: u64,
-    /// The most that the file allows.
+    /// The greatest value that the system file allows.
     stated: u64,
 }
 
@@ -120,7 +120,7 @@ pub(super) fn judge(system: &System, analysis: &Analysis, seen: ObservationFile)
     }
     for (name, units) in seen.run.work {
         match system.sources.iter().find(|source| source.name == name) {
-            // Without a stated max_work nothing can be exceeded, and nothing is proven.
+            // If the file states no max_work, no observation exceeds it, and nothing is proven.
             Some(source) => observed.compare(Excess {
                 name,
                 vector: None,
@@ -142,7 +142,7 @@ impl Comparison {
         }
     }
 
-    /// A line for each observation above its limit, or one line if there is none.
+    /// Returns a line for each observation above its limit, or a single line if there is none.
     pub fn text(&self, format: Format) -> String {
         let word = if self.exceeded.is_empty() {
             "kept"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables: rows, gain of the limits, sources, flows.
+//! Prints the tables: rows, effect of the limits, sources, flows.
 use weir_analysis::check::{
     Bound, BoundState, Cause, CheckReport, Headroom, Row, RowKind, SourceRow, Verdict,
 };
@@ -12,12 +12,12 @@ use crate::words::{CycleClock, factor, hertz, list, plural};
 use Align::{Left, Right};
 use weir_report::terminal::wrapped;
 
-/// Most rows of the first table of a large system.
+/// The most rows of a large system's first table.
 const MOST_ROWS: usize = 40;
-/// Most rows of each other table.
+/// The most rows of each other table.
 const MOST_OTHERS: usize = 15;
 
-/// The table of all interrupts, tasks and bottom halves.
+/// Returns the table of all interrupts, tasks and bottom halves.
 pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     let mut grid = Grid::new(
         &[
@@ -83,7 +83,7 @@ pub(super) fn rows(report: &CheckReport, clock: CycleClock, format: Format) -> S
     format!("{}{hidden}{asked}", grid.text())
 }
 
-/// The place where a row runs: an interrupt's vector, or a task's urgency.
+/// Returns where a row runs: the vector of an interrupt, or the urgency of a task.
 fn place(row: &Row, report: &CheckReport) -> String {
     let is_thread = report.assumptions.kernel_threads.contains(&row.name);
     match (row.kind, &row.vector, row.urgency) {
@@ -96,8 +96,8 @@ fn place(row: &Row, report: &CheckReport) -> String {
     }
 }
 
-/// Slack of a row as a share of its deadline: the less, the nearer to a missed deadline. Rows
-/// without a deadline have the most.
+/// Returns a row's slack as a fraction of its deadline, by which rows are sorted. A smaller value
+/// is closer to a missed deadline. Rows without a deadline have the greatest value.
 fn tightness(deadline: Option<u64>, bound: &Bound) -> f64 {
     match (deadline, bound.slack_cycles) {
         (Some(_), None) => f64::NEG_INFINITY,
@@ -117,7 +117,7 @@ fn mark(bound: &Bound, deadline: Option<u64>) -> (&'static str, Emphasis) {
     }
 }
 
-/// Deadlines that would be missed, and rows that would be starved, without the limits.
+/// Returns the deadlines that would be missed, and the rows that would starve, without the limits.
 pub(super) fn without_limits(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.rows.iter().all(|row| row.without_limits.is_none()) {
         return String::new();
@@ -180,7 +180,7 @@ fn lost_mark(bound: &Bound) -> (String, Emphasis) {
     (words.to_owned(), Emphasis::Bad)
 }
 
-/// The gain of the limits, in a sentence.
+/// Returns a sentence about the effect of the limits.
 fn buy(report: &CheckReport, lost: &[&Row]) -> String {
     let missed = lost
         .iter()
@@ -221,7 +221,8 @@ fn buy(report: &CheckReport, lost: &[&Row]) -> String {
     )
 }
 
-/// The source that would ask for most of the processor, if each has a worst rate.
+/// Returns the name of the source that would use the largest part of the processor without limits.
+/// Each source must have a worst rate.
 fn flooded(report: &CheckReport) -> String {
     report
         .sources
@@ -238,7 +239,7 @@ fn flooded(report: &CheckReport) -> String {
         })
 }
 
-/// The table of the sources with their limits and their headroom.
+/// Returns the table of the sources with their limits and their headroom.
 pub(super) fn sources(report: &CheckReport, format: Format) -> String {
     if report.sources.is_empty() {
         return String::new();
@@ -323,7 +324,7 @@ fn up_to(headroom: &Headroom) -> String {
     }
 }
 
-/// The source that is nearest to breaking a deadline.
+/// Returns a sentence about the source that is closest to breaking a deadline.
 fn critical(report: &CheckReport) -> String {
     let Some(source) = report
         .most_critical
@@ -354,7 +355,7 @@ fn critical(report: &CheckReport) -> String {
     note(&text)
 }
 
-/// The table of the flows and their stages.
+/// Returns the table of the flows and their stages.
 pub(super) fn flows(report: &CheckReport, clock: CycleClock, format: Format) -> String {
     if report.flows.is_empty() {
         return String::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The whole answer as text.
+//! Prints the whole answer as text.
 use std::path::Path;
 
 use weir_analysis::check::{CheckReport, Verdict};
@@ -12,7 +12,7 @@ use super::{advice, assumptions, tables, verdict};
 use crate::tables::Format;
 use crate::words::{CycleClock, title};
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn text(
     system: &System,
     report: &CheckReport,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verdict in one sentence.
+//! States the verdict in one sentence.
 use weir_analysis::check::{Bound, BoundState, Cause, CheckReport, FlowRow, Row, Verdict};
 use weir_report::percent;
 
 use crate::words::{CycleClock, list, list_with_more, plural};
 
-/// The first words of the sentence, which are emphasised.
+/// Returns the first words of the sentence, which are emphasised.
 pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Guaranteed => "guaranteed",
@@ -14,7 +14,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The sentence after the first words and their colon.
+/// Returns the sentence after the first words and their colon.
 pub(super) fn sentence(report: &CheckReport, clock: CycleClock) -> String {
     match report.verdict {
         Verdict::Guaranteed => guaranteed(report),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir generate --rtl`: the limiter in silicon and its driver's header.
+//! `weir generate --rtl`: writes the limiter in hardware and the header of its driver.
 use std::path::{Path, PathBuf};
 
 use miette::{IntoDiagnostic, miette};
@@ -14,17 +14,17 @@ use super::{Args, DIGITS, as_f64, outputs};
 /// The output of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
-    /// Paths of the module and the header.
+    /// The paths of the module and the header.
     files: [String; 2],
     #[serde(flatten)]
     plan: &'a SiliconPlan<'a>,
 }
 
-/// Carries the command out; the system is given back.
+/// Executes the command. Returns the system.
 ///
 /// # Errors
-/// Fails if a file cannot be read or is no system, the system has no limits in hardware, or files
-/// cannot be written.
+/// Fails if a file cannot be read or does not contain a valid system, if the system has no limits
+/// in hardware, or if files cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<System> {
     let here = Path::new(".");
     let folder = arguments.output.as_deref().unwrap_or(here);

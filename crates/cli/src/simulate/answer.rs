@@ -10,7 +10,8 @@ use super::bounds::Bounds;
 use super::how::How;
 use crate::output::About;
 
-/// Increased when a key changes its meaning or is removed; keys may be added.
+/// The version of the JSON form. It is increased when a key is removed or changes its meaning. New
+/// keys do not change it.
 const VERSION: u32 = 1;
 
 /// The whole answer.
@@ -22,7 +23,7 @@ pub(super) struct Answer<'a> {
     options: RunOptions,
     pub arrivals: Vec<Arrival<'a>>,
     pub silent: Vec<&'a str>,
-    /// Parts of Weir that the second run leaves out.
+    /// The parts of Weir that are disabled in the second run.
     pub without: Vec<&'static str>,
     pub bounds: Bounds<'a>,
     pub runs: Runs<'a>,
@@ -79,12 +80,12 @@ impl RunOptions {
 #[derive(Debug, Serialize)]
 pub(super) struct Arrival<'a> {
     pub source: &'a str,
-    /// The flow that the packets belong to. None: they belong to no flow, or the recording names
-    /// their flows.
+    /// The flow to which the packets belong. `None` if they belong to no flow, or if the recording
+    /// states their flows.
     pub flow: Option<&'a str>,
-    /// The pattern as `--flood` takes it.
+    /// The pattern in the form that `--flood` takes.
     pub pattern: String,
-    /// The pattern for a reader.
+    /// The pattern in a form for users.
     #[serde(skip)]
     pub told: String,
     pub flood: bool,
@@ -100,7 +101,7 @@ fn name_of(system: &System, target: Target) -> (&str, Option<&str>) {
     }
 }
 
-/// The runs that were made.
+/// The runs of the answer: with Weir, without Weir, or both.
 #[derive(Debug, Serialize)]
 pub(super) struct Runs<'a> {
     pub as_described: Option<RunAnswer<'a>>,
@@ -108,7 +109,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs that were made; the verdict is about the first.
+    /// Iterates over the runs. The verdict is about the first one.
     pub fn made(&self) -> impl Iterator<Item = &RunAnswer<'a>> {
         self.as_described.iter().chain(&self.without)
     }
@@ -117,15 +118,15 @@ impl<'a> Runs<'a> {
 /// Results of one run.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunAnswer<'a> {
-    /// Interrupts of all kinds that were taken.
+    /// The number of interrupts of all kinds that were taken.
     pub interrupts: u64,
     pub tasks: Vec<TaskAnswer<'a>>,
     pub sources: Vec<SourceAnswer<'a>>,
     pub flows: Vec<FlowAnswer<'a>>,
     pub timers: Vec<TimerAnswer<'a>>,
-    /// Stages in the order in which a request passes them.
+    /// The stages in the order in which a request passes them.
     pub stages: Vec<StageShare>,
-    /// Cycles that were charged to nobody.
+    /// The cycles that were charged to nobody.
     pub orphans_cycles: u64,
     pub idle_ticks: i64,
 }
@@ -163,7 +164,7 @@ pub(crate) struct SourceAnswer<'a> {
     pub taken: u64,
     pub masked: u64,
     pub missed: u64,
-    /// Those of `missed` that are not served.
+    /// The part of `missed` that was not served by the end of the run.
     #[serde(skip)]
     pub overdue: u64,
     pub responses: Option<SpanSummary>,
@@ -176,7 +177,7 @@ pub(crate) struct FlowAnswer<'a> {
     pub name: &'a str,
     pub receiver: &'a str,
     pub deadline_cycles: Option<u64>,
-    /// Whether the flow is flooded itself; then its deadlines do not matter.
+    /// Whether the flow itself is flooded. Its deadlines are then ignored.
     pub flooded: bool,
     pub arrived: u64,
     pub delivered: u64,
@@ -186,7 +187,7 @@ pub(crate) struct FlowAnswer<'a> {
 }
 
 impl FlowAnswer<'_> {
-    /// Number of packets that were late or never came.
+    /// Returns the number of packets that were late or never delivered.
     pub fn missed(&self) -> u64 {
         self.late + self.lost.iter().map(|lost| lost.count).sum::<u64>()
     }
@@ -199,21 +200,21 @@ pub(crate) struct TimerAnswer<'a> {
     pub interrupts: u64,
 }
 
-/// Cycles of a stage.
+/// The cycles of a stage.
 #[derive(Debug, Serialize)]
 pub(crate) struct StageShare {
     pub stage: Stage,
     pub cycles: u64,
 }
 
-/// Number of losses for a reason.
+/// The number of losses for a reason.
 #[derive(Debug, Serialize)]
 pub(crate) struct LossCount {
     pub why: Loss,
     pub count: u64,
 }
 
-/// Summary of spans of time; median and p99 are exact to one hundredth.
+/// A summary of time spans. The median and p99 have an error of at most one hundredth.
 #[derive(Debug, Serialize)]
 pub(crate) struct SpanSummary {
     pub min: u64,
@@ -241,7 +242,7 @@ fn lost(losses: &Losses) -> Vec<LossCount> {
 }
 
 impl<'a> RunAnswer<'a> {
-    /// Results of a run of `system`, from its tally.
+    /// Makes the results of a run of `system` from the run's statistics.
     pub fn new(system: &'a System, feeds: &Feeds, tally: &Tally) -> Self {
         let flows = system.flows.iter().zip(&tally.flows).enumerate();
         Self {
@@ -334,13 +335,13 @@ fn flow<'a>(
 }
 
 impl<'a> Answer<'a> {
-    /// Whether the run had a clock tick.
+    /// Returns whether the run had a clock tick.
     pub fn has_tick(&self) -> bool {
         self.options.tick.is_some()
     }
 
-    /// The answer about the runs of `system`; `without` names the parts that the second run leaves
-    /// out.
+    /// Makes the answer about the runs of `system`. `without` names the parts that are disabled in
+    /// the second run.
     pub fn new(
         system: &'a System,
         how: &How,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The bounds of `weir check`, beside the worst that happened.
+//! Compares the bounds of `weir check` with the worst observed values.
 use serde::Serialize;
 use weir_arrivals::Pattern;
 use weir_model::{Rate, System};
@@ -9,23 +9,23 @@ use weir_sim::{Compensation, Defer, Options, Tally, Target};
 /// The bounds, and whether they apply to a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Bounds<'a> {
-    /// Reasons why the bounds do not apply to the run, a clause each; empty if they apply.
+    /// The reasons why the bounds do not apply to the run, as clauses. Empty if they apply.
     pub not_for_this_run: Vec<String>,
     pub tasks: Vec<TaskBound<'a>>,
 }
 
-/// Bound of a task.
+/// The bound of a task.
 #[derive(Debug, Serialize)]
 pub(super) struct TaskBound<'a> {
     pub name: &'a str,
-    /// The worst response; none: it is not bounded.
+    /// The worst response time. `None` if there is no bound.
     pub bound_cycles: Option<u64>,
-    /// The worst response in the run as described.
+    /// The worst response time in the run with Weir. `None` if there was none.
     pub seen_cycles: Option<u64>,
 }
 
 impl Bounds<'_> {
-    /// Tasks that took longer than the analysis says is possible. Then Weir has a defect.
+    /// Iterates over the tasks that exceeded their bounds. This happens only if Weir has a defect.
     pub fn broken(&self) -> impl Iterator<Item = &TaskBound<'_>> {
         self.tasks.iter().filter(|task| {
             let both = task.bound_cycles.zip(task.seen_cycles);
@@ -34,13 +34,15 @@ impl Bounds<'_> {
     }
 }
 
-/// The bounds of `system`, beside the `tally` of the run as described, if there is one.
+/// Returns the bounds of `system`, and the worst values in the `tally` of the run with Weir, if
+/// there is one.
 pub(super) fn bounds<'a>(
     system: &'a System,
     options: &Options,
     tally: Option<&Tally>,
 ) -> Bounds<'a> {
-    // On Linux threads take the packets, which the run leaves out: `weir check` adds them.
+    // On Linux, threads handle the packets. `weir check` includes these threads, but the simulation
+    // does not.
     let is_linux = !system.linux.interfaces.is_empty();
     let whole = (!is_linux).then(|| system.clone().with_freertos_work());
     let analysis = whole.as_ref().map(weir_analysis::analyse);
@@ -62,7 +64,7 @@ pub(super) fn bounds<'a>(
     }
 }
 
-/// Assumptions of the analysis that do not hold in the run.
+/// Returns the assumptions of the analysis that do not hold in the run.
 fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<String> {
     let mut broken = Vec::new();
     if !system.linux.interfaces.is_empty() {
@@ -115,7 +117,7 @@ fn broken_assumptions(system: &System, options: &Options, tally: &Tally) -> Vec<
     broken
 }
 
-/// Whether no two arrivals were closer to each other than the rate allows.
+/// Returns whether all arrivals were at least as far apart as the rate allows.
 fn keeps(gaps: &Gaps, rate: Option<Rate>, system: &System) -> bool {
     match (gaps.least(), rate) {
         (Some(gap), Some(rate)) => gap >= rate.least_cycles(system.cpu.clock_hz),

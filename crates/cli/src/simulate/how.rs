@@ -56,7 +56,7 @@ pub(crate) struct How {
     pub closed_loops: Vec<ClosedLoop>,
 }
 
-/// Costs that a spread applies to.
+/// The kinds of costs that a spread can apply to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CostsOf {
     kind: WorkKind,
@@ -118,7 +118,7 @@ impl fmt::Display for TickText {
     }
 }
 
-/// A receiver that is a closed loop.
+/// A receiver that works as a closed loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClosedLoop {
     receiver: String,
@@ -141,10 +141,10 @@ impl FromStr for ClosedLoop {
     }
 }
 
-/// Longest time in cycles: beyond it, sums of instants would overflow.
+/// The longest time in cycles. With longer times, sums of instants would overflow.
 const MOST_CYCLES: u64 = 1 << 62;
 
-/// Converts the time that an option gives to cycles.
+/// Converts the time of an option to cycles.
 fn cycles(option: &str, time: Duration, system: &System) -> miette::Result<u64> {
     let cycles = time
         .cycles(system.cpu.clock_hz)
@@ -166,7 +166,7 @@ fn of_flood(error: &FloodError) -> miette::Report {
     }
 }
 
-/// Reads the value of an option as the command line does.
+/// Parses the value of an option as the command line does.
 fn read<T: FromStr<Err: fmt::Display>>(value: &str) -> Result<T, String> {
     value.parse().map_err(|error: T::Err| error.to_string())
 }
@@ -183,11 +183,11 @@ fn choose<T: ValueEnum>(value: &str) -> Result<T, String> {
 }
 
 impl How {
-    /// Names of the options that [`Self::set`] knows.
+    /// The names of the options that [`Self::set`] accepts.
     pub(crate) const KEYS: &str = "flood.TARGET, seed, duration, costs, costs-of.KIND, defer, ties, tick, compensation and closed-loop.RECEIVER";
 
-    /// Sets one option by its name: `seed`, `flood.eth`. A flood and a tick may be `none`. Returns
-    /// none if no option has this name.
+    /// Sets an option by its name, such as `seed` or `flood.eth`. The value of a flood or a tick
+    /// may be `none`. Returns `None` if no option has this name.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Option<Result<(), String>> {
         let none = value == "none";
         Some(match key.split_once('.') {
@@ -226,11 +226,11 @@ impl How {
         })
     }
 
-    /// Options of a run of `system`, and the names of its arrivals.
+    /// Returns the options of a run of `system`, and the names of its arrivals.
     ///
     /// # Errors
-    /// Fails if a time is less than a cycle or too long, a flood or a closed loop names something
-    /// that does not exist, or a flood cannot be made.
+    /// Fails if a time is less than a cycle or too long, if a flood or a closed loop names
+    /// something that does not exist, or if a flood is not valid.
     pub(crate) fn options(&self, system: &System) -> miette::Result<(Options, Feeds)> {
         let feeds = feeds(system, &self.floods).map_err(|error| of_flood(&error))?;
         let options = Options {

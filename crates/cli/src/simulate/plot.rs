@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tasks' responses as a picture.
+//! Draws the tasks' response times.
 use weir_model::System;
 use weir_report::{Colour, RangeRow, Ranges, Stroke};
 
 use super::answer::{Answer, RunAnswer};
 
-/// Draws each task's responses in each run, beside the bound of `check` and the deadline.
+/// Returns a picture of each task's response times in each run, with the bound of `check` and the
+/// deadline.
 pub(super) fn plot(system: &System, answer: &Answer) -> Ranges {
     let seconds = |cycles: u64| cycles as f64 / system.cpu.clock_hz as f64;
     let runs: Vec<&RunAnswer> = answer.runs.made().collect();

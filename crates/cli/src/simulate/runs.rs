@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The two runs: the system as described, and the system without Weir.
+//! Simulates the system as described, and with Weir disabled.
 use miette::IntoDiagnostic;
 use weir_model::{Policy, System};
 use weir_report::{UnfinishedFile, WriteError};
@@ -8,8 +8,8 @@ use weir_sim::{Defer, Observer, Options, SimulationEvent, Tally};
 
 use crate::output::Patience;
 
-/// The parts of Weir that the run without Weir leaves out, a word each; empty if the system uses
-/// none.
+/// Returns the names of the parts of Weir that are disabled in the second run. Empty if the system
+/// uses none.
 pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
     let limits = system
         .sources
@@ -31,8 +31,8 @@ pub(super) fn parts(system: &System, options: &Options) -> Vec<&'static str> {
     .collect()
 }
 
-/// Options of the same run with every limit and moderation off, and with every bottom half right
-/// after its interrupt.
+/// Returns the options of the same run with all limits and moderation disabled, and with each
+/// bottom half right after its interrupt.
 pub(crate) fn without(options: &Options) -> Options {
     Options {
         limits: false,
@@ -42,25 +42,27 @@ pub(crate) fn without(options: &Options) -> Options {
     }
 }
 
-/// The runs that were made, and their timeline.
+/// The finished runs and their timeline.
 pub(super) struct FinishedRuns {
     pub as_described: Option<Tally>,
     pub without: Option<Tally>,
-    /// A complete file that has not taken its name yet.
+    /// The complete timeline file, which has not been renamed to its final path yet. `None` if no
+    /// timeline was requested.
     pub timeline: Option<UnfinishedFile>,
 }
 
 /// The text of the progress bar.
 const RUNS: &str = "virtual time goes by";
-/// Steps of the progress bar for one run.
+/// The steps of the progress bar for one run.
 const PARTS: u64 = 50;
 
 impl FinishedRuns {
-    /// Makes the runs side by side: one as described, and one without the `parts` if there are any;
-    /// only the latter if `only_without`. The timeline is that of the first.
+    /// Simulates the runs in parallel: one as described, and, if there are `parts`, one without
+    /// them. If `only_without` is true, only the latter is simulated. The timeline is that of the
+    /// first run.
     ///
     /// # Errors
-    /// Fails if the simulation cannot be made with the options, or the timeline cannot be written.
+    /// Fails if the options cannot be simulated, or if the timeline cannot be written.
     pub fn new(
         system: &System,
         options: &Options,
@@ -95,7 +97,7 @@ impl FinishedRuns {
     }
 }
 
-/// Observer of a run for the progress bar and the timeline.
+/// The observer of a run, which updates the progress bar and writes the timeline.
 struct Watch<'a> {
     timeline: Option<PerfettoTrace<UnfinishedFile>>,
     patience: &'a Patience,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The tables of tasks, sources, flows, stages and charges. If there are two runs, each row has two
+//! Prints the tables of tasks, sources, flows, stages and charges. With two runs, each row has two
 //! lines.
 use weir_report::{Align, Emphasis, Grid, count, percent, time};
 use weir_sim::tally::Stage;
@@ -10,14 +10,14 @@ use crate::words::CycleClock;
 
 use Align::{Left, Right};
 
-/// Most rows of each table of a large system.
+/// The most rows of each table of a large system.
 const MOST_TASKS: usize = 20;
 const MOST_OTHERS: usize = 10;
 const DIGITS: u8 = 3;
 
 type Cell = (String, Emphasis);
 
-/// The runs with the labels of their lines.
+/// Returns the runs with the labels of their lines.
 fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a RunAnswer<'a>)> {
     let runs = &answer.runs;
     let described = runs.as_described.iter().map(|run| ("with", run));
@@ -25,8 +25,8 @@ fn runs<'a>(answer: &'a Answer) -> Vec<(&'static str, &'a RunAnswer<'a>)> {
     described.chain(without).collect()
 }
 
-/// Builds a table with a line per run for each of `shown`. If there are two runs, each line says
-/// which one it is about.
+/// Makes a table that has a line per run for each item of `shown`. With two runs, each line is
+/// labelled.
 fn lines(
     answer: &Answer,
     columns: &[(&str, Align)],
@@ -57,7 +57,7 @@ fn lines(
     grid.text()
 }
 
-/// Indices, of `count` in all, that are shown: the `most` with the least `worth`.
+/// Returns the indices that are shown, `most` of `count`: those with the least `worth`.
 fn shown(count: usize, most: usize, format: Format, worth: impl Fn(usize) -> f64) -> Vec<usize> {
     let all: Vec<usize> = (0..count).collect();
     let shown = fold(&all, format.most(most), |&index| worth(index));
@@ -68,7 +68,7 @@ fn number(of: u64) -> Cell {
     plain(count(of))
 }
 
-/// A cell for a number that should be 0.
+/// Returns a cell for a number that should be 0.
 fn bad(of: u64) -> Cell {
     let emphasis = match of {
         0 => Emphasis::Plain,
@@ -84,7 +84,7 @@ fn missed(of: u64, deadline: Option<u64>) -> Cell {
     }
 }
 
-/// The responses of the tasks, beside the bounds of `check`.
+/// Returns the table of the tasks' response times and the bounds of `check`.
 pub(super) fn tasks(answer: &Answer, duration: u64, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -147,14 +147,14 @@ pub(super) fn tasks(answer: &Answer, duration: u64, clock: CycleClock, format: F
     format!("{text}{hidden}{late}")
 }
 
-/// Lateness accumulated per second (behnke2021 §III-A).
+/// Returns the lateness that accumulated per second (behnke2021 §III-A).
 fn late(task: &TaskAnswer, duration: u64) -> Cell {
     let share = task.lateness_cycles as f64 / duration.max(1) as f64;
     let is_known = task.deadline_cycles.is_some() && task.ended > 0;
     or_none(is_known.then(|| time(share, DIGITS)))
 }
 
-/// The requests of the sources, and what became of them.
+/// Returns the table of the sources' requests and what happened to them.
 pub(super) fn sources(answer: &Answer, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -214,7 +214,7 @@ fn lost(all: &[LossCount]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The packets of the flows, and what became of them.
+/// Returns the table of the flows' packets and what happened to them.
 pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();
@@ -264,7 +264,7 @@ pub(super) fn flows(answer: &Answer, clock: CycleClock, format: Format) -> Strin
     format!("{text}{hidden}")
 }
 
-/// The time that each stage took.
+/// Returns the table of the time that each stage took.
 pub(super) fn stages(answer: &Answer, duration: u64, format: Format) -> String {
     let runs = runs(answer);
     let mut columns = vec![("processor's time", Left)];
@@ -306,7 +306,7 @@ fn name(stage: Stage) -> &'static str {
     }
 }
 
-/// The time that was taken from each receiver, and the time that was spent for it.
+/// Returns the table of the time taken from each receiver and the time spent for each receiver.
 pub(super) fn charges(answer: &Answer, duration: u64, format: Format) -> String {
     let Some(first) = answer.runs.made().next() else {
         return String::new();

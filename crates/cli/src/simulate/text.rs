@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The answer as text.
+//! Prints the answer as text.
 use weir_model::System;
 use weir_report::terminal::wrapped;
 use weir_report::{Emphasis, time};
@@ -9,7 +9,7 @@ use super::{tables, verdict};
 use crate::tables::Format;
 use crate::words::{CycleClock, list, title};
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn text(system: &System, duration: u64, answer: &Answer, format: Format) -> String {
     let clock = CycleClock::of(system);
     let mut parts = vec![
@@ -44,7 +44,7 @@ fn sentence(answer: &Answer, format: Format) -> String {
     painted(&wrapped(&answer.sentence, "", "  "), emphasis, format)
 }
 
-/// Defects of Weir itself, which must never occur.
+/// Returns the defects of Weir that the run revealed. There should never be any.
 fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
     let told = answer.bounds.broken().map(|task| {
         let (seen, bound) = clock.times_apart(
@@ -61,7 +61,7 @@ fn defects(answer: &Answer, clock: CycleClock, format: Format) -> String {
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// The arrivals that were simulated.
+/// Describes the arrivals that were simulated.
 fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
     let seconds = duration as f64 / system.cpu.clock_hz as f64;
     let title = format!("{}, for {}", title(system), time(seconds, 6));
@@ -88,7 +88,7 @@ fn arrivals(system: &System, duration: u64, answer: &Answer) -> String {
     lines.join("\n")
 }
 
-/// The reason why the bounds of the table do not apply to this run.
+/// Explains why the bounds in the table do not apply to this run.
 fn bounds(answer: &Answer) -> String {
     let why = &answer.bounds.not_for_this_run;
     if why.is_empty() || answer.runs.as_described.is_none() {

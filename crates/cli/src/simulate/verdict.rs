@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The verdict in one sentence: which deadlines were missed, and what Weir changes about that.
+//! States the verdict in one sentence: which deadlines were missed, and what difference Weir makes.
 use std::cmp::Reverse;
 
 use weir_report::count;
@@ -7,18 +7,18 @@ use weir_report::count;
 use super::answer::{RunAnswer, Runs};
 use crate::words::list;
 
-/// Missed deadlines of a task, a source or a flow.
+/// The missed deadlines of a task, a source or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct DeadlineCount {
     name: String,
     missed: u64,
     of: u64,
-    /// Whether it is a flow, whose packets have the deadlines.
+    /// True for a flow: the deadlines are those of its packets.
     packets: bool,
 }
 
-/// The tasks of a run, the most urgent first, then its sources, then its flows that are not flooded
-/// themselves; only those with deadlines.
+/// Returns the parts of a run that have deadlines: first the tasks by descending urgency, then the
+/// sources, then the flows that are not flooded themselves.
 fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
     let mut tasks: Vec<_> = run.tasks.iter().collect();
     tasks.sort_by_key(|task| Reverse(task.urgency));
@@ -52,17 +52,17 @@ fn judged(run: &RunAnswer) -> Vec<DeadlineCount> {
     tasks.chain(sources).chain(flows).collect()
 }
 
-/// Number of deadlines that were missed.
+/// Returns the number of missed deadlines.
 pub(crate) fn missed(run: &RunAnswer) -> u64 {
     judged(run).iter().map(|of| of.missed).sum()
 }
 
-/// Whether a deadline was missed.
+/// Returns whether a deadline was missed.
 pub(super) fn misses(run: &RunAnswer) -> bool {
     missed(run) > 0
 }
 
-/// The sentence. `without` names the parts that the second run leaves out.
+/// Returns the sentence. `without` names the parts that are disabled in the second run.
 pub(super) fn sentence(runs: &Runs, without: &[&str]) -> String {
     let what = list(without);
     match (&runs.as_described, &runs.without) {
@@ -120,7 +120,8 @@ fn both(with: &[DeadlineCount], without: &[DeadlineCount], what: &str, them: &st
     }
 }
 
-/// The first entry that misses deadlines, and the number of further ones.
+/// Returns the first entry that misses deadlines, and the number of further ones. `None` if no
+/// entry does.
 fn first(run: &[DeadlineCount]) -> Option<(&DeadlineCount, usize)> {
     let mut late = run.iter().filter(|of| of.missed > 0);
     let first = late.next()?;

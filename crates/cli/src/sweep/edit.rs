@@ -4,19 +4,19 @@ use miette::miette;
 use toml_edit::{DocumentMut, InlineTable, Item, TableLike, Value};
 use weir_model::did_you_mean;
 
-/// Sections of a system file whose entries have a name each.
+/// The sections of a system file whose entries have names.
 const NAMED: [&str; 4] = ["source", "timer", "receiver", "flow"];
 
-/// Whether `key` is a key of a system file.
+/// Returns whether `key` can be a key of a system file.
 pub(super) fn is_key(key: &str) -> bool {
     let section = key.split('.').next().unwrap_or_default();
     key.contains('.') && (section == "cpu" || NAMED.contains(&section))
 }
 
-/// Sets `key` in a system file. A value that is not valid TOML is taken as a text.
+/// Sets `key` in a system file. A value that is not valid TOML becomes a string.
 ///
 /// # Errors
-/// Fails if a name does not exist, or if the key is below something that has no keys.
+/// Fails if a name does not exist, or if the key is below a value that has no keys.
 pub(super) fn set(file: &mut DocumentMut, key: &str, value: &str) -> miette::Result<()> {
     let mut path = key.split('.');
     let section = path.next().unwrap_or_default();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The grid of a sweep: every combination of the values of its parameters.
+//! The grid of a sweep: all combinations of the parameters' values.
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -36,32 +36,32 @@ impl FromStr for Vary {
     }
 }
 
-/// Parameter that selects one of the two runs of `weir simulate`.
+/// The name of the parameter that selects one of the two runs of `weir simulate`.
 const RUN: &str = "run";
 
-/// All runs of a sweep.
+/// All combinations of a sweep.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// Name of the system file.
     name: String,
     file: DocumentMut,
     how: How,
-    /// Parameters; the last one changes fastest.
+    /// The parameters. The value of the last one changes fastest.
     pub vary: Vec<Vary>,
     rows: u64,
 }
 
-/// One combination, ready to run.
+/// A combination that is ready to be simulated.
 pub(super) struct Point {
     pub system: System,
     pub options: Options,
     pub feeds: Feeds,
-    /// Whether the run has Weir, as the system is described.
+    /// Whether the run has Weir enabled, as the system describes it.
     pub with: bool,
 }
 
 impl Grid {
-    /// The grid over the system file `name` with this `text`. No combination is prepared.
+    /// Makes the grid for the system file `name` with this `text`. No combination is prepared yet.
     ///
     /// # Errors
     /// Fails if a parameter does not exist or is given twice.
@@ -90,7 +90,7 @@ impl Grid {
             rows,
         };
         let first = vec![0; grid.vary.len()];
-        // All options are refused that do not exist, before any value is.
+        // The names of all options are checked before any of their values.
         grid.how(&first)?;
         for of in grid.vary.iter().filter(|of| edit::is_key(&of.key)) {
             refuse_unknown_key(name, &grid.file(&first)?, &of.key)?;
@@ -98,11 +98,12 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The files that `rows` read, apart from the system's.
+    /// Returns the files that `rows` read, apart from the system file.
     ///
     /// # Errors
-    /// Fails if one of them has an option's value that cannot be used with `system`. Whether the
-    /// file accepts a value may depend on other values, so that is told in its row.
+    /// Fails if an option's value in one of the rows cannot be used with `system`. Values of system
+    /// file keys are not checked here, because they may depend on each other; their errors are
+    /// reported in the table.
     pub fn files(&self, system: &System, rows: &Range<u64>) -> miette::Result<BTreeSet<PathBuf>> {
         let mut files = BTreeSet::new();
         let mut add = |feeds: &Feeds| files.extend(feeds.files().map(ToOwned::to_owned));
@@ -124,7 +125,7 @@ impl Grid {
         Ok(files)
     }
 
-    /// The indices of the values of the parameter at `place` that `rows` have.
+    /// Returns the indices of the values of the parameter at `place` that occur in `rows`.
     fn indices(&self, place: usize, rows: &Range<u64>) -> impl Iterator<Item = u64> + use<> {
         let counts = || self.vary.iter().map(|of| of.values.count());
         let stride: u64 = counts().skip(place + 1).product();
@@ -137,12 +138,12 @@ impl Grid {
         (0..some).map(move |more| (begin % count + more) % count)
     }
 
-    /// Number of combinations.
+    /// Returns the number of combinations.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Index of each parameter's value in this combination.
+    /// Returns the index of each parameter's value in this combination.
     fn choice(&self, row: u64) -> Vec<u64> {
         let mut left = row;
         let mut choice: Vec<u64> = self
@@ -160,7 +161,7 @@ impl Grid {
         choice
     }
 
-    /// Values of a combination.
+    /// Returns the values of a combination.
     pub fn values(&self, row: u64) -> impl Iterator<Item = String> {
         let choice = self.choice(row);
         self.chosen(&choice)
@@ -169,7 +170,7 @@ impl Grid {
             .into_iter()
     }
 
-    /// The parameters of a combination, each with its value.
+    /// Returns the parameters of a combination with their values.
     fn chosen(&self, choice: &[u64]) -> impl Iterator<Item = (&str, String)> {
         self.vary.iter().zip(choice).map(|(of, &index)| {
             let value = of.values.get(index).unwrap_or_default();
@@ -178,12 +179,12 @@ impl Grid {
     }
 
     /// # Errors
-    /// Fails if this combination is no system.
+    /// Fails if this combination is not a valid system.
     pub fn row(&self, row: u64) -> miette::Result<Point> {
         self.point(&self.choice(row))
     }
 
-    /// The file of a combination.
+    /// Returns the system file of a combination.
     fn file(&self, choice: &[u64]) -> miette::Result<DocumentMut> {
         let mut file = self.file.clone();
         for (key, value) in self.chosen(choice).filter(|(key, _)| edit::is_key(key)) {
@@ -192,7 +193,7 @@ impl Grid {
         Ok(file)
     }
 
-    /// The options of a combination, and whether the run has Weir.
+    /// Returns the options of a combination, and whether its run has Weir enabled.
     fn how(&self, choice: &[u64]) -> miette::Result<(How, bool)> {
         let (mut how, mut with) = (self.how.clone(), true);
         for (key, value) in self.chosen(choice).filter(|(key, _)| !edit::is_key(key)) {
@@ -243,7 +244,7 @@ impl Grid {
         })
     }
 
-    /// Text that distinguishes this sweep from others.
+    /// Returns a text that identifies this sweep.
     pub fn identity(&self) -> String {
         let mut text = format!("{}\n{:?}\n", self.file, self.how);
         for of in &self.vary {
@@ -253,7 +254,8 @@ impl Grid {
     }
 }
 
-/// Fails if the file has a key that no file has: no value of it makes a system.
+/// Fails if the key does not exist in the format of system files. No value of such a key would be
+/// valid.
 fn refuse_unknown_key(name: &str, file: &DocumentMut, key: &str) -> miette::Result<()> {
     let Err(wrong) = weir_model::parse(name, &file.to_string()) else {
         return Ok(());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A table that is written line by line, survives the end of its program, and takes its name when
-//! it is complete.
+//! A table that is written line by line and survives the end of its program. It is renamed to its
+//! final path when it is complete.
 //!
-//! `results.csv.partial` holds the lines so far, and `results.csv.sweep` identifies the sweep. If
-//! the same sweep is started again, it continues after the last complete line.
+//! `results.csv.partial` contains the lines so far, and `results.csv.sweep` identifies the sweep.
+//! If the same sweep is started again, it continues after the last complete line.
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use miette::{IntoDiagnostic, miette};
 use weir_report::{Outputs, Place, WriteError, write_all};
 
-/// Longest time between two flushes to the disk, apart from the run that is under way.
+/// The longest time between two flushes to the disk. The duration of a run may be added.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// The begin of the text that identifies a sweep.
+/// The start of the text that identifies a sweep.
 pub(super) const IDENTITY: &str = "weir sweep ";
 
 /// A table that is not complete yet.
@@ -39,11 +39,11 @@ fn fail(path: &Path) -> impl FnOnce(io::Error) -> miette::Report {
 }
 
 impl Partial {
-    /// Begins the table at `target`, or continues it. `of` identifies the sweep, and begins with
-    /// [`IDENTITY`]. Returns the number of complete lines that the table has.
+    /// Starts the table at `target`, or continues it. `of` identifies the sweep and begins with
+    /// [`IDENTITY`]. Returns the number of complete lines in the table.
     ///
     /// # Errors
-    /// Fails if a table that was begun there is of another sweep, or if the files may not or cannot
+    /// Fails if an unfinished table of another sweep is there, or if the files must not or cannot
     /// be written.
     pub fn open(
         outputs: &mut Outputs,
@@ -77,7 +77,8 @@ impl Partial {
             }
             cut(&path).map_err(fail(&path))?
         } else {
-            // Nobody has this table, and the file of another sweep beside it is of no use.
+            // There is no unfinished table, so an identity file of another sweep is useless and may
+            // be replaced.
             let place = outputs.file(&identity, Some(IDENTITY))?;
             outputs.file(&path, None)?;
             write_all([(place, of.as_bytes())]).into_diagnostic()?;
@@ -95,10 +96,10 @@ impl Partial {
         Ok((partial, lines))
     }
 
-    /// Adds complete lines.
+    /// Appends complete lines.
     ///
     /// # Errors
-    /// Fails if the disk is full, for example. The lines before are kept.
+    /// Fails if the disk is full, for example. Earlier lines are kept.
     pub fn add(&mut self, lines: &[u8]) -> miette::Result<()> {
         self.write(lines).map_err(fail(&self.path))
     }
@@ -112,20 +113,21 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives the complete table its name.
+    /// Renames the complete table to its final path.
     ///
     /// # Errors
     /// Fails if the table cannot be flushed to the disk or renamed.
     pub fn finish(self) -> miette::Result<()> {
         self.file.sync_all().map_err(fail(&self.path))?;
         self.target.take(&self.path).into_diagnostic()?;
-        // A file that is left behind does no harm: nobody reads it without a table beside it.
+        // A remaining identity file does no harm, because it is read only if there is an unfinished
+        // table.
         let _ = fs::remove_file(&self.identity);
         Ok(())
     }
 }
 
-/// Removes what follows the last end of a line, and returns the number of lines.
+/// Removes an incomplete last line, and returns the number of lines.
 fn cut(path: &Path) -> io::Result<u64> {
     let mut file = BufReader::new(File::options().read(true).write(true).open(path)?);
     let (mut lines, mut whole, mut line) = (0, 0, Vec::new());

@@ -52,7 +52,7 @@ const OF_FLOW: [&str; 6] = [
     "latency_max_s",
 ];
 
-/// Names of the columns.
+/// Returns the names of the columns.
 pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     let mut names: Vec<String> = grid.vary.iter().map(|of| of.key.clone()).collect();
     names.extend(OF_RUN.map(str::to_owned));
@@ -72,13 +72,13 @@ pub(super) fn columns(grid: &Grid, system: &System) -> Vec<String> {
     names
 }
 
-/// The names of columns that every table has.
+/// Returns the column names with which every table begins.
 pub(super) fn mark() -> String {
     OF_RUN.join(",")
 }
 
-/// Runs a combination and returns its row. If it is no system, the column `error` has the reason,
-/// and those after it are empty.
+/// Simulates a combination and returns its row. If the combination is not a valid system, the
+/// column `error` has the reason, and the columns after it are empty.
 pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row> {
     let mut cells: Vec<String> = grid.values(index).collect();
     let ran = grid.row(index).and_then(|point| results(&point));
@@ -97,7 +97,7 @@ pub(super) fn row(grid: &Grid, index: u64, columns: usize) -> miette::Result<Row
     })
 }
 
-/// The error in one line.
+/// Returns the error as a single line.
 fn reason(error: &miette::Report) -> String {
     let text = match error.downcast_ref::<Diagnostics>() {
         Some(diagnostics) => {
@@ -109,10 +109,10 @@ fn reason(error: &miette::Report) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A line of the table.
+/// A row of the table.
 pub(super) struct Row {
     pub line: Vec<u8>,
-    /// Whether the combination is no system.
+    /// Whether the combination was not a valid system.
     pub failed: bool,
 }
 
@@ -120,7 +120,8 @@ fn results(point: &Point) -> miette::Result<Vec<String>> {
     let system = &point.system;
     let tally = weir_sim::simulate(system, &point.options).into_diagnostic()?;
     let run = RunAnswer::new(system, &point.feeds, &tally);
-    // On Linux threads take the packets, which the run leaves out.
+    // On Linux, threads handle the packets. The simulation does not include these threads, so the
+    // bounds do not apply.
     let has_bounds = point.with && system.linux.interfaces.is_empty();
     let analysis = has_bounds.then(|| weir_analysis::analyse(system));
     let hertz = system.cpu.clock_hz as f64;

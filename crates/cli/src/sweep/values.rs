@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The values of a parameter, as the command line lists them: `1kHz,2kHz`, `1kHz..20kHz:1kHz`,
+//! The values of a parameter in the form of the command line: `1kHz,2kHz`, `1kHz..20kHz:1kHz`,
 //! `poisson:{1kHz..20kHz:1kHz}`.
 
-/// Most values of a parameter: more are a mistake in typing.
+/// The most values of a parameter. A larger number is probably a typing error.
 const MOST: f64 = 1e6;
 
-/// The values of a parameter. Those of a range are made when they are asked for: there can be a
-/// million, of which a part of a sweep needs a few.
+/// The values of a parameter. The values of a range are computed on demand: there can be a million
+/// of them, and a part of a sweep needs only a few.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Values {
     text: String,
     items: Vec<Item>,
 }
 
-/// A value, or several that differ in a number.
+/// A single value, or several values that differ in a number.
 #[derive(Debug, Clone, PartialEq)]
 enum Item {
     One(String),
@@ -34,10 +34,10 @@ impl Item {
 }
 
 impl Values {
-    /// Values that `text` lists, in its order.
+    /// Parses a list of values.
     ///
     /// # Errors
-    /// A message that says what is wrong and what would be right.
+    /// The error says what is wrong and what would be right.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut all = Vec::new();
         for item in items(text) {
@@ -58,17 +58,17 @@ impl Values {
         })
     }
 
-    /// The text that lists them.
+    /// Returns the text of the list.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Their number.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.items.iter().map(Item::count).sum()
     }
 
-    /// The value of this index; none beyond the last.
+    /// Returns the value of this index. `None` if there are fewer values.
     pub fn get(&self, index: u64) -> Option<String> {
         let mut left = index;
         for item in &self.items {
@@ -109,7 +109,7 @@ fn items(text: &str) -> Vec<&str> {
     items
 }
 
-/// The values of an item: a range, a text with a range in braces, or a value.
+/// Parses an item: a range, a text with a range in braces, or a value.
 fn expand(item: &str) -> Result<Item, String> {
     let of = |before: &str, range, after: &str| Item::Range {
         before: before.to_owned(),
@@ -131,7 +131,7 @@ fn expand(item: &str) -> Result<Item, String> {
     Ok(Item::One(item.to_owned()))
 }
 
-/// Numbers with the same unit and the same step.
+/// A range of numbers with a common unit and a constant step.
 #[derive(Debug, Clone, PartialEq)]
 struct ValueRange {
     first: f64,
@@ -141,7 +141,7 @@ struct ValueRange {
 }
 
 impl ValueRange {
-    /// Reads a range; none: the text is none.
+    /// Parses a range. `None` if the text is not a range.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let is_number = text
             .trim_start()
@@ -172,7 +172,7 @@ impl ValueRange {
         if steps > MOST {
             return Err(wrong("has more than a million values"));
         }
-        // Rounding may have put the last value slightly beyond the end. It still belongs to the
+        // Rounding may have moved the last value slightly beyond the end. It still belongs to the
         // range.
         #[expect(
             clippy::cast_possible_truncation,
@@ -190,20 +190,21 @@ impl ValueRange {
 
     fn value(&self, index: u32) -> String {
         let value = self.first + f64::from(index) * self.step;
-        // Round to twelve digits, so that ten tenths are one.
+        // The value is rounded to twelve digits, so that ten times a tenth is one.
         let rounded = format!("{value:.11e}").parse().unwrap_or(value);
         format!("{rounded}{}", self.unit)
     }
 }
 
-/// Units that can be converted into each other, each with its multiple of the smallest.
+/// Families of units that can be converted into each other. Each unit has its multiple of the
+/// smallest one.
 const FAMILIES: [&[(&str, f64)]; 2] = [
     &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)],
     &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)],
 ];
 
-/// The smallest of three units, and each unit's multiple of it; none if they cannot be converted
-/// into each other.
+/// Returns the smallest of three units, and each unit as a multiple of it. `None` if they cannot be
+/// converted into each other.
 fn smallest(units: [&str; 3]) -> Option<(&str, [f64; 3])> {
     if units.iter().all(|unit| *unit == units[0]) {
         return Some((units[0], [1.0; 3]));

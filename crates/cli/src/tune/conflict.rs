@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The reason why there are no limits, in words.
+//! Explains why there are no limits that satisfy all demands.
 use miette::{Report, miette};
 use weir_analysis::tune::{Conflict, Demand, Idleness, OTHER_FLAVOUR, Remedy, Session};
 use weir_model::{Policy, Rate};
 use weir_report::{percent, rate, time};
 
-/// Digits with which quantities of a file look different.
+/// The number of digits with which different quantities of a file look different.
 const DIGITS: u8 = 4;
 
-/// A demand of the system file, in words.
+/// A demand of the system file, as text.
 #[derive(Debug)]
 pub(super) struct DemandText {
     /// Kind of the demand: `deadline` or `rate`.
@@ -19,7 +19,7 @@ pub(super) struct DemandText {
     pub value: String,
 }
 
-/// The demands of a conflict with their names.
+/// Returns the demands of a conflict with their names.
 pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText> {
     let system = session.system();
     let clock = system.cpu.clock_hz as f64;
@@ -58,7 +58,8 @@ pub(super) fn demands(session: &Session, conflict: &Conflict) -> Vec<DemandText>
         .collect()
 }
 
-/// Says in a sentence what cannot hold together, in another why, and then what would help.
+/// Says which demands cannot be satisfied together, why, and what would help. The result has a
+/// sentence for each.
 pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
     let demands = demands(session, conflict);
     let of_kind = |kind: &str| -> Vec<String> {
@@ -110,7 +111,7 @@ pub(super) fn tell(session: &Session, conflict: &Conflict) -> Vec<String> {
     told
 }
 
-/// Says which rates are asked for because flows bring packets, and not because the file expects
+/// Names the rates that are demanded because flows bring packets, and not because the file states
 /// them.
 fn brought(session: &Session, conflict: &Conflict) -> Option<String> {
     let system = session.system();
@@ -137,7 +138,7 @@ fn brought(session: &Session, conflict: &Conflict) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// What would help, of what was tried.
+/// Says which of the tried remedies would help.
 fn help(session: &Session, conflict: &Conflict) -> String {
     let remedies: Vec<String> = conflict
         .remedies
@@ -153,7 +154,7 @@ fn help(session: &Session, conflict: &Conflict) -> String {
     }
 }
 
-/// A remedy as an order.
+/// Formats a remedy as an instruction. `None` if the remedy is not one for this system.
 fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
     let system = session.system();
     let clock = system.cpu.clock_hz as f64;
@@ -223,12 +224,12 @@ fn remedy(session: &Session, remedy: Remedy) -> Option<String> {
     })
 }
 
-/// A time as a shell takes it for one argument.
+/// Formats a time as a single shell argument.
 fn pasted(time: &str) -> String {
     time.replace(' ', "")
 }
 
-/// The limiters that were not tried, and why.
+/// Names the limiters that were not tried, with the reason. `None` if all were tried.
 pub(super) fn not_tried(session: &Session) -> Option<String> {
     let missing = session.missing_costs();
     (!missing.is_empty()).then(|| {
@@ -239,7 +240,7 @@ pub(super) fn not_tried(session: &Session) -> Option<String> {
     })
 }
 
-/// The sources that no timer can limit, and why.
+/// Names the sources that no timer can limit, with the reason. `None` if there are none.
 pub(super) fn not_reached(session: &Session) -> Option<String> {
     let sources = session.out_of_reach();
     let names = sources.filter_map(|index| session.system().sources.get(index));
@@ -263,7 +264,7 @@ pub(super) fn not_reached(session: &Session) -> Option<String> {
     })
 }
 
-/// The error for a file in which nothing can be tuned.
+/// Returns the error for a file in which nothing can be tuned.
 pub(super) fn nothing_to_tune(session: &Session, idleness: Idleness) -> Report {
     let (what, help) = match idleness {
         Idleness::NoRate => (
@@ -291,7 +292,7 @@ pub(super) fn nothing_to_tune(session: &Session, idleness: Idleness) -> Report {
     miette!(help = help, "nothing is to be tuned: {what}")
 }
 
-/// The options by which the user has restricted the search.
+/// Describes the options with which the user has restricted the search.
 fn pins(session: &Session) -> String {
     let options = session.task().options;
     let clock = session.system().cpu.clock_hz as f64;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Overhead against the longest delay of a task, as a picture.
+//! Draws overhead against the longest delay of a task.
 use weir_report::{Colour, Curve, CurveKind, Panel, Plot, Scale, Stroke};
 
 use super::summary::{Alternative, Summary};
 
-/// The front as a line, and lines from the chosen point to the axes.
+/// Returns a picture of the front as a line, with lines from the chosen point to the axes.
 pub(super) fn plot(summary: &Summary) -> Plot {
     let point = |of: &Alternative| {
         let delay = of.measure.longest_delay?;
@@ -46,7 +46,7 @@ pub(super) fn plot(summary: &Summary) -> Plot {
     }
 }
 
-/// Lines from a point to both axes.
+/// Returns lines from a point to both axes.
 fn to_axes(label: &str, colour: Colour, stroke: Stroke, (x, y): (f64, f64)) -> Curve {
     Curve {
         label: label.to_owned(),
@@ -57,8 +57,8 @@ fn to_axes(label: &str, colour: Colour, stroke: Stroke, (x, y): (f64, f64)) -> C
     }
 }
 
-/// Turns the front into steps. Between two of its points no choice is known, so the curve stays at
-/// the first point's y until it reaches the second point's x.
+/// Turns the front into a step function. No choice is known between two points of the front, so the
+/// curve keeps the first point's y until the second point's x.
 fn stairs(front: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for &(x, y) in front {

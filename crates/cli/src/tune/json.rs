@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The JSON of `weir tune`: docs/tune.md explains it.
+//! The JSON form of the result of `weir tune`, which docs/tune.md explains.
 use serde::Serialize;
 use serde_json::{Value, json};
 use weir_analysis::tune::{Conflict, Session};
@@ -7,7 +7,7 @@ use weir_analysis::tune::{Conflict, Session};
 use super::conflict::demands;
 use super::summary::Summary;
 
-/// The answer if there are limits: `{"feasible": true, "system": …, "sources": […], …}`.
+/// The answer if limits were found: `{"feasible": true, "system": …, "sources": […], …}`.
 #[derive(Serialize)]
 pub(super) struct TuneAnswer<'a> {
     pub feasible: bool,
@@ -15,7 +15,7 @@ pub(super) struct TuneAnswer<'a> {
     pub summary: &'a Summary,
 }
 
-/// The answer if there are none: `{"feasible": false, "system": …, "conflict": [{"deadline":
+/// The answer if no limits were found: `{"feasible": false, "system": …, "conflict": [{"deadline":
 /// "control"}, {"rate": "uart"}], "told": "…"}`.
 pub(super) fn conflict(session: &Session, conflict: &Conflict, told: &[String]) -> Value {
     let demands: Vec<_> = demands(session, conflict)

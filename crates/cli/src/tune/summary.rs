@@ -14,38 +14,38 @@ use super::conflict;
 pub(super) struct Summary {
     /// Name of the system in its file.
     pub system: String,
-    /// Cycles per second.
+    /// The processor's clock in cycles per second.
     pub clock_hz: u64,
-    /// Whether the limits differ from those of the file.
+    /// Whether the limits differ from those in the file.
     pub changed: bool,
-    /// Whether any source states a tolerated rate. Else the scale has no meaning.
+    /// Whether any source states a tolerated rate. Otherwise the scale has no meaning.
     pub scaled: bool,
-    /// Measure of the choice.
+    /// The measure by which the limits were chosen.
     pub measure: Measure,
     /// The sources with their limits.
     pub sources: Vec<TunedSource>,
-    /// The timers that they share.
+    /// The timers that sources share.
     pub timers: Vec<TunedTimer>,
-    /// The choices of which none has both less overhead and a shorter delay, and the chosen one; in
-    /// the order of their longest delays.
+    /// The Pareto-optimal choices (no other choice has both less overhead and a shorter delay) and
+    /// the chosen one, sorted by longest delay.
     pub front: Vec<Alternative>,
-    /// The limits of the file; none unless every source has one and every deadline holds with them.
+    /// The limits in the file. `None` unless every source has one and all deadlines hold with them.
     pub before: Option<Alternative>,
-    /// Whether any deadline bounds the bursts.
+    /// Whether any deadline limits the bursts.
     pub has_deadlines: bool,
-    /// Sources whose work per interrupt is not stated, so that nothing is proven.
+    /// The sources that do not state their work per interrupt. If there are any, nothing is proven.
     pub without_max_work: Vec<String>,
-    /// Sources whose rate could be limited if a timer could reach their interrupt.
+    /// The sources whose rate could be limited if a timer could reach their interrupt.
     pub out_of_reach: Vec<String>,
-    /// Why these have no limit; none: there are none.
+    /// Why no timer can reach the sources `out_of_reach`. `None` if there are none.
     pub not_reached: Option<String>,
-    /// Timers of the file that no limit uses any more.
+    /// The timers in the file that no limit uses any more.
     pub idle_timers: Vec<String>,
-    /// The bursts of the file with which there were no limits.
+    /// The bursts in the file that had to be lowered.
     pub lowered: Vec<BurstChange>,
-    /// Why some limiters were not tried; none: all were.
+    /// Why some limiters were not tried. `None` if all were tried.
     pub not_tried: Option<String>,
-    /// Which of the limits at the largest scale are chosen.
+    /// The criterion by which one of the limits at the largest scale was chosen.
     #[serde(skip)]
     pub aim: Aim,
 }
@@ -70,7 +70,7 @@ pub(super) struct TunedSource {
     pub in_hardware: bool,
     pub burst: u32,
     pub interval_cycles: u64,
-    /// The shared timer; none: it has a channel of its own.
+    /// The shared timer of the source. `None` if the source has a timer channel of its own.
     pub timer: Option<String>,
     pub channel: Option<String>,
     pub prescaler: u64,
@@ -91,7 +91,8 @@ pub(super) struct TunedTimer {
 pub(super) struct Alternative {
     #[serde(flatten)]
     pub measure: Measure,
-    /// The limits in words: which sources share a timer, and which have a limiter of their own.
+    /// The limits in words: the sources that share a timer, and the sources with their own
+    /// limiters.
     pub limits: String,
     pub chosen: bool,
 }
@@ -220,14 +221,13 @@ fn source(name: &str, limit: &Limit, system: &System, asked_hz: f64) -> TunedSou
     }
 }
 
-/// The choices of which none has both less overhead and a shorter delay than another, and the
-/// chosen one.
+/// Returns the Pareto-optimal choices and the chosen one.
 fn front(task: &TuningTask, tuned: &Outcome) -> Vec<Alternative> {
     let mut all: Vec<&TuningSolution> = tuned.alternatives.iter().collect();
     let chosen: MeasureKey = tuned.found.measure.key();
     all.push(&tuned.found);
-    // They are sorted by delay, and equal ones by cost. All earlier ones are quicker, so only a
-    // cheaper one is worth a row.
+    // The choices are sorted by delay, then by cost. A choice is dominated unless it is cheaper
+    // than all earlier ones, which have shorter delays.
     all.sort_by(|a, b| {
         let delay = |of: &TuningSolution| of.measure.longest_delay.unwrap_or(u64::MAX);
         delay(a)
@@ -254,10 +254,10 @@ fn front(task: &TuningTask, tuned: &Outcome) -> Vec<Alternative> {
     front
 }
 
-/// Least share of the overhead that a row must save beside the row before it.
+/// The least relative saving of overhead of a row compared with the row before it.
 const LEAST_GAIN: f64 = 0.02;
 
-/// The limits in words: `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
+/// Describes the limits in words: `3 on a timer of 110 Hz (bursts 3, 2, 7); uart strict`.
 fn words(task: &TuningTask, found: &TuningSolution) -> String {
     let mut parts = Vec::new();
     let bursts: Vec<String> = found

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The result as text of at most 100 columns.
+//! Prints the result as text of at most 100 columns.
 use std::path::Path;
 
 use weir_report::terminal;
@@ -11,16 +11,16 @@ use super::summary::{Alternative, Summary, TunedSource};
 use crate::tables::plain;
 
 const DIGITS: u8 = 4;
-/// Rows of the front that are shown; the others are in the JSON and in the plot.
+/// The number of rows of the front that are printed. The JSON and the plot contain all rows.
 const MOST_ROWS: usize = 8;
 
-/// The system file, and the file that the limits were written to.
+/// The system file, and the file to which the limits were written.
 pub(super) struct File<'a> {
     pub name: &'a Path,
     pub written: Option<&'a Path>,
 }
 
-/// The whole text.
+/// Returns the whole text.
 pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     let mut parts = vec![
         format!("{}: {}", summary.system, headline(summary)),
@@ -33,7 +33,7 @@ pub(super) fn text(summary: &Summary, file: &File, coloured: bool) -> String {
     parts.join("\n\n")
 }
 
-/// What `weir check` will say of these limits.
+/// Returns what `weir check` will conclude for these limits.
 fn headline(summary: &Summary) -> &'static str {
     if summary.has_deadlines && summary.without_max_work.is_empty() {
         "every deadline holds with these limits"
@@ -96,7 +96,7 @@ fn timer(source: &TunedSource) -> String {
     }
 }
 
-/// The objective, line by line, then what is shown beside it.
+/// Prints the objective, line by line, followed by further figures.
 fn figures(summary: &Summary) -> String {
     let measure = &summary.measure;
     let mut lines = Vec::new();
@@ -169,7 +169,7 @@ fn front(summary: &Summary, coloured: bool) -> String {
         ("overhead", Align::Right),
         ("timer interrupts", Align::Right),
     ];
-    // The file's limits may let through another share.
+    // The limits in the file may admit another fraction of the tolerated rates.
     if summary.scaled {
         columns.push(("of tolerated", Align::Right));
     }
@@ -234,7 +234,7 @@ fn row(summary: &Summary, of: &Alternative, mark: &str) -> Vec<String> {
     cells
 }
 
-/// Indices of the rows that are shown: evenly spread, with the chosen one.
+/// Returns the indices of the rows that are printed: evenly spaced, including the chosen row.
 fn shown(summary: &Summary) -> Vec<usize> {
     let all = summary.front.len();
     if all <= MOST_ROWS {
@@ -272,7 +272,8 @@ fn why(summary: &Summary) -> String {
     ))
 }
 
-/// Is none of the choices at least as cheap and as quick as another, and better in one of the two?
+/// Returns whether no choice is dominated by another one, which is at least as cheap and as quick and
+/// better in one of the two.
 fn is_front(all: &[Alternative]) -> bool {
     let delay = |of: &Alternative| of.measure.longest_delay.unwrap_or(u64::MAX);
     let overhead = |of: &Alternative| of.measure.overhead;

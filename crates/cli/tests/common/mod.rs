@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program as its users start it, and a system in a folder of its own, changed as a test wants
-//! it.
+//! Starts the program as users do, with a changed system in a temporary folder.
 use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a command printed and how it ended.
+/// The output and the exit code of a command.
 pub struct Printed {
     /// Standard output.
     pub out: String,
     /// Standard error.
     pub err: String,
-    /// The exit code; none after a signal.
+    /// The exit code. `None` if a signal ended the command.
     pub code: Option<i32>,
 }
 
-/// The program; what it is to do follows.
+/// Returns the command `weir` without arguments.
 pub fn weir() -> Command {
     Command::cargo_bin("weir").unwrap()
 }
@@ -33,8 +32,8 @@ pub fn run(command: &mut Command) -> Printed {
     }
 }
 
-/// The node of `tests/data` with each of `changes` made: the first text, which is there once,
-/// becomes the second.
+/// Returns the node of `tests/data` with `changes`: each first text, which must occur once, is
+/// replaced by the second.
 pub fn node(changes: &[(&str, &str)]) -> String {
     changes.iter().fold(
         include_str!("../data/node.toml").to_owned(),
@@ -45,7 +44,7 @@ pub fn node(changes: &[(&str, &str)]) -> String {
     )
 }
 
-/// `weir check` with `arguments` on a file of `content`.
+/// Runs `weir check` with `arguments` on a file with this content.
 pub fn check(content: impl AsRef<[u8]>, arguments: &[&str]) -> Printed {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("system.toml");
@@ -53,12 +52,12 @@ pub fn check(content: impl AsRef<[u8]>, arguments: &[&str]) -> Printed {
     check_file(&path, arguments)
 }
 
-/// `weir check` with `arguments` on the file at `path`.
+/// Runs `weir check` with `arguments` on the file at `path`.
 pub fn check_file(path: &Path, arguments: &[&str]) -> Printed {
     run(weir().arg("check").arg(path).args(arguments))
 }
 
-/// The sentence of the verdict, on one line.
+/// Returns the sentence of the verdict on one line.
 pub fn verdict(printed: &Printed) -> String {
     let at = ["guaranteed: ", "not guaranteed: ", "not proven: "]
         .iter()
@@ -68,7 +67,7 @@ pub fn verdict(printed: &Printed) -> String {
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What `weir check --json` prints of a file of `content`, and its exit code.
+/// Returns the output of `weir check --json` for a file with this content, and the exit code.
 pub fn json(content: &str) -> (Value, Option<i32>) {
     let printed = check(content, &["--json"]);
     let value = serde_json::from_str(&printed.out)
@@ -76,7 +75,7 @@ pub fn json(content: &str) -> (Value, Option<i32>) {
     (value, printed.code)
 }
 
-/// The only object of a list with this value.
+/// Returns the only object in a list that has this value.
 pub fn one<'a>(list: &'a Value, key: &str, value: &str) -> &'a Value {
     let mut found = list
         .as_array()
