@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir run` as its users see it.
+//! Tests of the command line of `weir run`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +15,14 @@ fn weir_run(arguments: &[&str]) -> std::process::Output {
         .unwrap()
 }
 
-/// The message of a bad call, which must exit with 2 and print nothing else.
+/// Returns the message of an invalid call, which must exit with 2 and print nothing else.
 fn complaint(arguments: &[&str]) -> String {
     let output = weir_run(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
     assert!(output.stdout.is_empty(), "{arguments:?}");
     assert!(!message.contains("panicked"), "{message}");
-    // miette breaks long lines and draws a bar in front of their continuations.
+    // miette wraps long lines and draws a bar before the continuation lines.
     message
         .replace('│', " ")
         .split_whitespace()
@@ -144,7 +144,7 @@ fn bad_arguments_are_refused_with_what_would_be_right() {
         ),
         (&["--front", "x.elf:out=PB9"], "there is no pin `PB9`"),
     ] {
-        // With `=`, a value that begins with a minus is not taken for an option.
+        // In the form NAME=VALUE, a value that begins with a minus is not mistaken for an option.
         let joined: Vec<String> = arguments.chunks(2).map(|pair| pair.join("=")).collect();
         let mut all = vec![elf];
         if !arguments.contains(&"--clock") {
@@ -164,8 +164,8 @@ fn the_clock_is_the_firmwares_own_or_is_stated() {
         let elf = folder.path().join("app.elf");
         let objects = clocks.iter().enumerate().map(|(part, clock)| {
             let source = folder.path().join(format!("part{part}.c"));
-            // The first part calls the second one. Otherwise the linker would throw the second one
-            // away, and its clock with it.
+            // The first part calls the second one. Otherwise the linker would drop the second one
+            // with its clock.
             let body = match part {
                 0 if clocks.len() > 1 => "int other(void); int main(void) { return other(); }",
                 0 => "int main(void) { return 0; }",
@@ -268,7 +268,7 @@ fn no_bytes_in_an_elf_make_the_loader_panic() {
     let good = std::fs::read(&elf).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.elf");
-    // Every byte of the headers is changed, and a sample of the others.
+    // Every byte of the headers is changed, and some of the others.
     let places = (0..180).chain((180..good.len()).step_by(97));
     for place in places {
         for value in [0x00, 0x7f, 0xff] {
@@ -293,7 +293,7 @@ fn help_names_the_examples() {
     );
 }
 
-/// Nobody waits minutes for a simulator to be built to hear that a file is missing.
+/// A missing file is reported before the simulator is built, which takes minutes.
 #[test]
 fn inputs_are_checked_before_a_simulator_is_found_or_built() {
     for (arguments, says) in [
@@ -308,7 +308,7 @@ fn inputs_are_checked_before_a_simulator_is_found_or_built() {
             "has a clock of 125 MHz",
         ),
     ] {
-        // Where no simulator is found, nor anything to build one with.
+        // In this folder there is neither a simulator nor a script that builds one.
         let output = Command::cargo_bin("weir-run")
             .unwrap()
             .args(["missing.elf"])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Generated headers compile without a warning, are refused by a build other than the one that was
+//! Generated headers compile without warnings, reject a build that differs from the one that was
 //! checked, and keep their limits on the board.
 
 use crate::generated::{CLOCK, Generated};
@@ -15,7 +15,8 @@ const BURSTY: (Policy, Timing) = (Policy::Bursty, Timing::Lazy);
 const ONE_SHOT: (Policy, Timing) = (Policy::Bursty, Timing::OneShot);
 const BUCKET: (Policy, Timing) = (Policy::Bucket, Timing::Lazy);
 
-/// One source of each kind that the flavour c has, a line without a limit, and a device.
+/// Returns a system with a source of each kind that the flavour c supports, a line without a limit,
+/// and a device.
 fn one_of_each() -> System {
     let mut system = system("c");
     system.name = "one of each, \"quoted\" ??/ */".to_owned();
@@ -46,8 +47,8 @@ fn every_limit_is_kept_under_a_flood_and_the_background_goes_on() {
     let floods: Vec<String> = (0..=5).map(|line| format!("INT{line}=20kHz")).collect();
     let mut floods: Vec<&str> = floods.iter().map(String::as_str).collect();
     floods.push("INT6=100Hz");
-    // The name of each source, and the fewest and the most requests served in a second: 1 + t/T, N
-    // (t/T + 2), N + t/T; the long-run rate is 1000 Hz for all.
+    // For each source: its name, and the fewest and the most requests served in a second. The
+    // bounds are 1 + t/T, N (t/T + 2) and N + t/T. All have a long-run rate of 1000 Hz.
     let expected = [
         ("eager_runs", 960, 1001),
         ("lazy_runs", 960, 1001),
@@ -64,7 +65,7 @@ fn every_limit_is_kept_under_a_flood_and_the_background_goes_on() {
         let count = result.counters[name];
         assert!((least..=most).contains(&count), "{name}: {count}");
     }
-    // 120,000 unlimited requests a second would leave the background no time.
+    // 120,000 unlimited requests a second would leave no time for the background.
     assert!(
         result.counters["progress"] > 50_000,
         "{:?}",
@@ -83,7 +84,7 @@ fn sources_on_a_shared_timer_each_keep_their_burst() {
         let floods = ["INT0=20kHz", "INT1=20kHz", "INT2=20kHz", "INT3=500Hz"];
         let counters = ["a_runs", "b_runs", "c_runs", "free_runs"];
         let result = generated.run(&floods, CLOCK, &counters);
-        // The shared timer runs at 110 Hz.
+        // The shared timer has a rate of 110 Hz.
         for ((name, _, burst), counter) in sources.iter().zip(counters) {
             let burst = u64::from(*burst);
             let count = result.counters[counter];
@@ -145,7 +146,7 @@ fn the_fast_flavour_keeps_its_limit_beside_a_free_line() {
 fn any_vector_can_be_a_source_without_a_limit() {
     for flavour in ["c", "fast"] {
         let mut system = system(flavour);
-        // The limited source: every other vector, except the one of its channel, becomes a source
+        // One source is limited. All other vectors, except that of its channel, become sources
         // without a limit.
         let hot = match flavour {
             "c" => limited("hot", "INT0", STRICT, ("TIMER1A", 8), 500, 1),
@@ -312,7 +313,7 @@ fn a_missing_handler_is_named() {
         let mut generated = Generated::new(&system);
         let main = std::fs::read_to_string(generated.folder.path().join("main.c")).unwrap();
         // The macro before a handler's body is replaced, so that the body becomes a function that
-        // nobody calls.
+        // is never called.
         let text = main
             .replace(missing, "void nobody(void); void nobody(void)")
             .replace("nobody(void);\n", "nobody(void) {}\n");

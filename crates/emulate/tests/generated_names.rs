@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Two sources of which one is called like something that the code makes of the other's name: such
-//! a pair is refused, or it compiles.
+//! Tests pairs of sources in which one has a name that the generated code derives from the other's
+//! name. Such a pair is rejected, or it compiles.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::systems::{limited, share, source, system};
 use weir_generate::{ChipPlan, chip, header};
 use weir_model::{Policy, System, Timing};
 
-/// What stands behind `before` in a text, up to the end of the name there.
+/// Returns the identifiers in a text that begin with `before`, each without that beginning.
 fn endings(text: &str, before: &str) -> Vec<String> {
     let of_name = |of: char| of.is_ascii_alphanumeric() || of == '_';
     let behind = text.split(before).skip(1);
@@ -23,7 +23,7 @@ fn endings(text: &str, before: &str) -> Vec<String> {
     behind.filter(|of: &String| of.starts_with('_')).collect()
 }
 
-/// All endings that the headers in a folder give to a name.
+/// Returns all endings that the headers in a folder append to a name.
 fn of_folder(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -37,7 +37,7 @@ fn of_folder(folder: &Path) -> BTreeSet<String> {
     found
 }
 
-/// The names that a port, or a header that is generated for it, makes of the source `x`.
+/// Returns the names that a port, or a header generated for it, derives from the source `x`.
 fn made_of_x(port: &str, generated: &str) -> Vec<String> {
     let mut found = of_folder(&root().join(port));
     found.extend(endings(generated, "WEIR_SOURCE_x"));
@@ -45,7 +45,7 @@ fn made_of_x(port: &str, generated: &str) -> Vec<String> {
     found.iter().map(|ending| format!("x{ending}")).collect()
 }
 
-/// Is the other name refused?
+/// Returns whether the other name is rejected.
 fn is_refused(system: &System, on: &str) -> bool {
     let Err(refused) = ChipPlan::new(system, chip(on).unwrap()) else {
         return false;
@@ -113,7 +113,7 @@ fn cortex_m_names_made_of_a_name_are_refused_or_compile() {
         let cpu = "schema = 1\n[cpu]\nboard = \"mps2-an385\"\n";
         crate::cortex::generated::system(&(cpu.to_owned() + &sources.concat()))
     };
-    // FreeRTOS has a name more.
+    // FreeRTOS has one name more.
     let example = root().join("examples/rtos-node/system.toml");
     let example = std::fs::read_to_string(example).unwrap();
     let example = crate::cortex::generated::system(&example.replace("\"ethernet\"", "\"x\""));

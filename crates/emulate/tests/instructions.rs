@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The cycles of the instructions, against the ATmega128 data sheet's "Instruction Set Summary".
+//! Compares the cycles of instructions with the ATmega128 data sheet's "Instruction Set Summary".
 
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::run::run;
 
-/// Cycles between the two marks of each form, including the comparison before a branch (1) and the
-/// RET after a call (4).
+/// The cycles between the two marks of each instruction form, including the comparison before a
+/// branch (1) and the RET after a call (4).
 const FORMS: &[(&str, u64)] = &[
     ("nop", 1),
     ("add", 1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Interrupts, against the ATmega128 data sheet's "Reset and Interrupt Handling", "External
+//! Compares interrupts with the ATmega128 data sheet's "Reset and Interrupt Handling", "External
 //! Interrupts" and "Idle Mode".
 
 use weir_emulate::board::EmulatedBoard;
@@ -49,7 +49,7 @@ fn taking_an_interrupt_costs_4_cycles() {
     assert_eq!(entered(&result.events), [(100, 1)]);
     assert_eq!(result.marks["vector_int0"], [104]);
     assert_eq!(result.marks["handle_int0"], [107], "JMP takes 3");
-    // 4 cycles to take it, 3 for JMP, 4 for RETI.
+    // Taking the interrupt costs 4 cycles, JMP 3, and RETI 4.
     assert_eq!(
         (result.vectors[0].cycles, result.vectors[0].longest_cycles),
         (11, 11)
@@ -66,7 +66,8 @@ fn waking_costs_4_more_and_is_counted() {
     assert_eq!(result.marks["vector_int0"], [108, 508]);
     assert_eq!(result.wakeups, 2);
     assert_eq!(taken(&result, "INT0"), 2);
-    // 12 cycles from the reset to SLEEP, two interrupts of 15, two times RJMP and SLEEP.
+    // The run has 12 cycles from the reset to SLEEP, two interrupts of 15 cycles, and RJMP and
+    // SLEEP twice.
     assert_eq!(result.vectors[0].cycles, 30);
     assert_eq!(
         result.sleep_cycles + result.background_cycles + 30,
@@ -132,7 +133,7 @@ fn after_sei_in_the_middle_of_a_batch_one_instruction_runs_too() {
     let result = run_case(&["CASE_BATCH"], 4000, |spec| {
         spec.floods.push(edges(Line::INT0, &[100, 1000, 2001]))
     });
-    // Every SEI is followed by CLI: no request is ever served.
+    // Every SEI is followed by CLI, so no request is ever served.
     assert_eq!(taken(&result, "INT0"), 0);
     assert_eq!(result.lines[0].missed, 2);
 }
@@ -187,7 +188,8 @@ fn nested_interrupts_are_charged_to_themselves() {
             .extend([edges(Line::INT0, &[100]), edges(Line::INT1, &[120])]);
     });
     let cycles: Vec<u64> = result.vectors.iter().map(|vector| vector.cycles).collect();
-    // The outer one: 4 to take it, JMP 3, SEI, 40 NOP, RETI 4; the inner one: 4, 3 and 4.
+    // The outer interrupt has 4 cycles to take it, JMP 3, SEI, 40 NOP and RETI 4. The inner
+    // interrupt has 4, 3 and 4 cycles.
     assert_eq!(cycles, [4 + 3 + 1 + 40 + 4, 11]);
 }
 
@@ -197,7 +199,8 @@ fn a_compare_interrupt_is_taken_in_the_cycle_in_which_its_flag_is_set() {
         spec.marks = vec!["start".to_owned()]
     });
     let start = result.marks["start"][0];
-    // OUT in cycle 0; the counter is 99 in cycle 100; the flag is set at the edge to cycle 101.
+    // OUT is executed in cycle 0. The counter is 99 in cycle 100, and the flag is set at the edge
+    // to cycle 101.
     let expected: Vec<(u64, u8)> = (0..3).map(|k| (start + 101 + 100 * k, 15)).collect();
     assert_eq!(entered(&result.events)[..3], expected);
 }
@@ -208,8 +211,9 @@ fn a_request_that_finds_the_flag_set_is_missed() {
         spec.floods
             .push(edges(Line::INT0, &[100, 104, 111, 112, 2000]))
     });
-    // The request at cycle 100 is taken at once; the one at 104 waits. The handler ends at 111, one
-    // instruction runs, and then the processor finds the flag of 104; at 112 that request is taken.
+    // The request at cycle 100 is taken at once, and the one at 104 waits. The handler ends at 111.
+    // One instruction runs before the processor finds the flag of 104. That request is taken at
+    // 112.
     assert_eq!(result.lines[0].offered, 5);
     assert_eq!(taken(&result, "INT0") + result.lines[0].missed, 5);
     assert_eq!(result.lines[0].missed, 2);

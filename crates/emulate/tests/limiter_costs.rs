@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst: an adversary
-//! that knows only the table, and not the experiment that measured it, makes no interrupt longer.
+//! The costs of a limiter's interrupts in boards/atmega128/costs.toml are the worst ones. An
+//! adversary that was written independently of the experiment that measured them makes no interrupt
+//! longer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ const fn limiter(
     }
 }
 
-/// Parameters other than the experiment's: lines, channels, intervals and bursts.
+/// Lines, channels, intervals and bursts that differ from those of the experiment.
 const LIMITERS: &[Limiter] = &[
     limiter("strict", "eager", "TIMER1B", (1, 777, 1), 1),
     limiter("strict", "lazy", "TIMER1A", (8, 160, 1), 7),
@@ -86,8 +87,8 @@ impl Limiter {
         format!("{flavour}.{}.{}", self.policy, self.timing)
     }
 
-    /// The costs that the board's file states for the limiter; and whether they are those of its
-    /// channel, or the worst of all channels.
+    /// Returns the stated costs of the limiter, and whether they are those of its channel or the
+    /// worst of all channels.
     fn stated(&self) -> (Costs, bool) {
         let path = format!(
             "{}/../../boards/atmega128/costs.toml",
@@ -109,7 +110,7 @@ impl Limiter {
             .iter()
             .map(|(name, columns)| {
                 let columns = columns.as_table().unwrap();
-                // For a compiler that was never measured, only the worst of all columns is known.
+                // For a compiler that was never measured, the worst of all columns is used.
                 let cycles = match columns.get(&version.number()) {
                     Some(own) => own.as_integer(),
                     None => columns.values().filter_map(toml::Value::as_integer).max(),
@@ -130,7 +131,7 @@ impl Limiter {
             &[
                 "NODE_MARK=OCR2".to_owned(),
                 "WEIR_LIMIT_RECORD=0".to_owned(),
-                // INT0 interrupts, too, for this many cycles.
+                // INT0 also interrupts for this many cycles.
                 format!("NODE_BLOCK={}", self.interval * self.prescaler * 7 / 4),
                 format!("NODE_LINE={}", self.line),
                 format!("NODE_CHANNEL={}", self.channel),
@@ -147,7 +148,8 @@ impl Limiter {
         Line::from_number(usize::try_from(self.line).unwrap()).unwrap()
     }
 
-    /// Memoryless requests whose rate changes now and then, from far below the limit to far above.
+    /// Returns Poisson requests whose rate changes at random, from far below the limit to far above
+    /// it.
     fn attack(&self, seed: u64) -> Vec<LineStimulus> {
         let mut random = ChaCha12Rng::seed_from_u64(seed);
         let interval = (self.interval * self.prescaler) as f64;
@@ -182,7 +184,7 @@ impl Limiter {
             .collect()
     }
 
-    /// The longest interrupt of each kind, without the handler's body.
+    /// Returns the longest interrupt of each kind, without the handler's body.
     fn observe(&self, elf: &Elf, seed: u64) -> Costs {
         let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CYCLES);
         spec.floods = self.attack(seed);
@@ -213,7 +215,8 @@ impl Limiter {
     }
 }
 
-/// The cycles of each interrupt, from its taking to its RETI; the last one may be cut off.
+/// Splits the events by interrupt, each from its start to its RETI. The last interrupt may be
+/// incomplete.
 fn interrupts(events: &[BoardEvent]) -> impl Iterator<Item = &[BoardEvent]> {
     events
         .split_inclusive(|event| event.kind == EventKind::Reti)
@@ -226,7 +229,7 @@ fn interrupts(events: &[BoardEvent]) -> impl Iterator<Item = &[BoardEvent]> {
         })
 }
 
-/// The interrupts that took longer than stated, or are not stated at all.
+/// Returns the interrupts that took longer than stated, or that have no stated costs.
 fn beyond(stated: &Costs, observed: &Costs) -> Vec<String> {
     observed
         .iter()
@@ -255,8 +258,8 @@ fn no_interrupt_of_a_limiter_takes_longer_than_the_boards_costs_say() {
                 *most = cycles.max(*most);
             }
         }
-        // Every stated kind of interrupt was seen, and took nearly as long as stated: the costs
-        // neither belong to another firmware nor are padded.
+        // Every stated kind of interrupt was observed, and took nearly as long as stated. So the
+        // costs are neither those of another firmware nor too high.
         for (name, most) in &stated {
             let seen = longest.get(name).copied().unwrap_or(0);
             assert!(
@@ -278,7 +281,7 @@ fn a_cycle_less_would_be_noticed() {
     }
     let observed = limiter.observe(&limiter.firmware(), 0);
     assert!(!beyond(&stated, &observed).is_empty(), "{observed:?}");
-    // A kind of interrupt without stated costs would be found, too.
+    // A kind of interrupt without stated costs is found, too.
     stated.remove("request_refused");
     let refused = |wrong: &String| wrong.starts_with("request_refused");
     assert!(beyond(&stated, &observed).iter().any(refused));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tests of the emulated boards, and of what runs on them: one program, which is linked once.
-//! Tests that need QEMU and the compiler for Arm have names that begin with `cortex_m_` or `qemu_`.
+//! Tests of the emulated boards and of the ports, linked as a single program. Tests that need QEMU
+//! and the compiler for Arm have names that begin with `cortex_m_` or `qemu_`.
 #[path = "../plugin/tests/arm/mod.rs"]
 mod arm;
 mod common;

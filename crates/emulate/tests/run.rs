@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Complete runs: floods, limits, counters, a second chip, and refused specifications.
+//! Tests of complete runs: floods, limits, counters, a second chip, and rejected specifications.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use weir_emulate::run::{
     FrontController, HardwareLimit, LineStimulus, RunResult, RunSpec, Stimulus, run,
 };
 
-/// The cycles of one turn of `counter.c`'s background: four LDS, ADIW, two ADC, four STS, RJMP and
-/// so on.
+/// The cycles of one iteration of `counter.c`'s background loop: four LDS, ADIW, two ADC, four STS,
+/// RJMP and so on.
 const CYCLES_PER_PROGRESS: u64 = 22;
 
 fn flood(text: &str) -> LineStimulus {
@@ -58,7 +58,8 @@ fn every_cycle_is_charged_to_somebody_and_every_request_is_counted() {
 #[test]
 fn counters_do_not_begin_or_end_within_a_carry() {
     let (_folder, elf) = crate::common::build("counter.c", &[]);
-    // 256 counts take 5632 cycles: the run ends at every cycle of one count around the carry.
+    // 256 counts take 5632 cycles. The test ends a run at every cycle of one count around the
+    // carry.
     for cycles in 5632 - 22..5632 + 60 {
         let mut spec = EmulatedBoard::ATMEGA128.spec(&elf, 4_000_000, cycles);
         spec.counters = vec!["progress".to_owned()];
@@ -161,7 +162,7 @@ fn simavrs_own_peripherals_still_interrupt() {
     for vector in ["USART0_UDRE", "USART0_TX"] {
         assert!(taken(&result, vector) > 0, "{vector}: {:?}", result.vectors);
     }
-    // At 9615 baud simavr sends 874 bytes, since it counts 11 bits for a byte, and the chip 961.
+    // At 9615 baud simavr sends 874 bytes, because it uses 11 bits per byte. The chip sends 961.
     assert!(
         (870..970).contains(&result.counters["sent"]),
         "{:?}",

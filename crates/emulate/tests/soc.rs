@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir run --board soc` as its users see it, with a stand-in for the simulator: the
-//! simulator's arguments, the use of its answer, and what is refused.
+//! Tests of `weir run --board soc` with a fake simulator: its arguments, the use of its answer, and
+//! rejected input.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A simulator that notes its arguments and the moves of INT3, and answers.
+/// A fake simulator that records its arguments and the moves of INT3, and returns an answer.
 const SIMULATOR: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 echo "$@" >"$here/arguments"
@@ -35,7 +35,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A test that runs with this stand-in for the simulator.
+    /// Makes a test with this fake simulator.
     fn new(simulator: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("weir-soc");
@@ -44,7 +44,7 @@ impl Bench {
         Self { folder }
     }
 
-    /// Compiles the firmware of these tests; `flags` come last.
+    /// Compiles the firmware of these tests. `flags` come after the other compiler flags.
     fn firmware(&self, flags: &[&str]) -> PathBuf {
         let output = self.folder.path().join("firmware.elf");
         compile(&output, flags);
@@ -62,7 +62,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// The message of a bad call, which must exit with 2 and print nothing else.
+    /// Returns the message of an invalid call, which must exit with 2 and print nothing else.
     fn complaint(&self, arguments: &[&str]) -> String {
         complaint(&self.run(arguments))
     }

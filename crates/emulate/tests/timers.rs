@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The timers, against the ATmega128 data sheet's chapters on them; and features that the board
-//! refuses to emulate.
+//! Compares the timers with the ATmega128 data sheet's chapters on them, and tests features that
+//! the board does not emulate.
 
 use weir_emulate::atmega128::Atmega128Board;
 use weir_emulate::board::EmulatedBoard;
@@ -19,7 +19,7 @@ const OCF3C: u8 = 1 << 1;
 const OCF3B: u8 = 1 << 3;
 const OCF3A: u8 = 1 << 4;
 
-/// The program's results in out0 to out7.
+/// Returns the program's results in out0 to out7.
 fn outputs(defines: &[&str]) -> [u8; 8] {
     let (_folder, elf) = crate::common::build("timers.S", defines);
     let image = Image::load(&elf, &ATMEGA128).unwrap();
@@ -38,8 +38,8 @@ fn the_counter_counts_every_cycle_and_goes_on_after_a_stop() {
 
 #[test]
 fn a_divided_clock_keeps_the_prescalers_phase() {
-    // The prescaler has edges at the beginning of cycles 9 and 17. The start is an OUT in cycle 1 +
-    // DELAY, which takes effect from the end of the next cycle on.
+    // The prescaler has edges at the start of cycles 9 and 17. An OUT in cycle 1 + DELAY starts the
+    // timer, with effect from the end of the next cycle.
     for (delay, count) in [(0, 2), (6, 2), (7, 1), (14, 1), (15, 0)] {
         let defines = ["CASE_PRESCALER".to_owned(), format!("DELAY={delay}")];
         let outputs = outputs(&defines.each_ref().map(String::as_str));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The trace of events, on a firmware that masks a line and unmasks it from a timer.
+//! Tests the trace of events with a firmware that masks a line and unmasks it from a timer.
 
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
@@ -78,8 +78,8 @@ fn a_trace_tells_the_story_of_one_request_in_order() {
             value: read.wrapping_add(20)
         }
     );
-    // 21 edges of clk/8 after the one that gave the counter the value that was read, 0 to 7 cycles
-    // before the read.
+    // The expiry is 21 edges of clk/8 after the edge at which the counter took the value that was
+    // read. That edge was 0 to 7 cycles before the read.
     let expiry = events[story[9]].cycle - events[story[4]].cycle;
     assert!((20 * 8 + 1..=21 * 8).contains(&expiry), "{expiry}");
     assert_eq!(result.wakeups, 2);

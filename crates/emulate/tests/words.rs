@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Every word of a limit on every board: it is refused when the file is read, at its line, or code
-//! is generated for it and compiles. The words are those of the model's enums, so a new one is
-//! tried as soon as it is there.
+//! Tests every keyword of a limit on every board: it is rejected at its line when the file is read,
+//! or code is generated for it and compiles. The keywords come from the model's enums, so that new
+//! ones are tested automatically.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +15,27 @@ use weir_model::{Expiry, Interval, Place, Policy, System, Timing, Trigger, parse
 use crate::cortex::generated::{build, program};
 use crate::generated::Generated;
 
-/// Cycles of an interval that every timer can have.
+/// An interval in cycles that every timer supports.
 const CYCLES: u64 = 800;
 
-/// What a file says of a limit; none: it leaves the key out.
+/// The keywords of a limit in a file. `None` means that the file leaves the key out.
 #[derive(Debug, Clone, Copy)]
 struct Words<'a> {
     policy: Policy,
     timing: Option<Timing>,
     place: Option<Place>,
     trigger: Option<Trigger>,
-    /// A channel of the board, and whether the limit shares it.
+    /// The channel of the board, and whether the limit shares it.
     timer: Option<(&'a str, bool)>,
 }
 
-/// The word itself, or that it is left out.
+/// Returns each keyword, and `None` for a missing key.
 fn or_none<T: Copy>(all: &[T]) -> Vec<Option<T>> {
     let stated = all.iter().copied().map(Some);
     std::iter::once(None).chain(stated).collect()
 }
 
-/// Every combination on these channels.
+/// Returns all combinations of keywords with these channels.
 fn all_words(channels: &[String]) -> Vec<Words<'_>> {
     let mut all = Vec::new();
     let own = channels.iter().map(|name| Some((name.as_str(), false)));
@@ -59,7 +59,7 @@ fn all_words(channels: &[String]) -> Vec<Words<'_>> {
     all
 }
 
-/// The processor of a file, and the channels of its timers.
+/// The processor of a file with the channels of its timers.
 #[derive(Debug, Clone, Copy)]
 struct Processor {
     board: &'static Board,
@@ -82,13 +82,14 @@ impl Processor {
             .collect()
     }
 
-    /// A divisor that every flavour takes.
+    /// Returns a prescaler divisor that every flavour supports.
     fn divisor(self, channel: &str) -> u64 {
         let timer = self.board.channel(channel).unwrap().timer;
         *timer.divisors.iter().find(|&&of| of >= 8).unwrap()
     }
 
-    /// A file with these keys of a limit, and a line without one; every word has a line.
+    /// Returns a file with these keys of a limit, and with a line without a limit. Every keyword is
+    /// on a line of its own.
     fn text(self, limit: &str, timer: &str) -> String {
         let board = self.board;
         let rate = |cycles| board.clock_hz / cycles;
@@ -144,7 +145,7 @@ impl Processor {
         self.text(&limit, &timer)
     }
 
-    /// The C files of the text, with every warning that firmware is likely to enable.
+    /// Compiles the C files for the system, with all warnings that firmware is likely to enable.
     fn compile(self, system: &System) -> Result<(), String> {
         match self.board.port {
             Port::Avr => Generated::new(system).build().map(drop),
@@ -155,7 +156,7 @@ impl Processor {
     }
 }
 
-/// Asserts that everything that is wrong is shown at a word that `words` can have.
+/// Asserts that every error is shown at a keyword that `words` can contain.
 fn assert_shown_at_a_word(text: &str, error: &weir_model::Diagnostics) {
     let known = [
         "policy",
@@ -182,7 +183,7 @@ fn assert_shown_at_a_word(text: &str, error: &weir_model::Diagnostics) {
     }
 }
 
-/// Asserts that what the file says of the limit is what is generated.
+/// Asserts that the generated limit is what the file states.
 fn assert_generated(processor: Processor, words: Words<'_>, system: &System) {
     weir_generate::check(system).unwrap_or_else(|refused| panic!("{words:?}: {refused:?}"));
     if words.policy == Policy::Off {
@@ -199,7 +200,7 @@ fn assert_generated(processor: Processor, words: Words<'_>, system: &System) {
     assert!(words.timing.is_none_or(|timing| timing == limit.timing));
 }
 
-/// What a limit is, for the compiler: each such limit is compiled once.
+/// A limit as far as the compiler sees it. Each such limit is compiled once.
 type Kind = (
     String,
     &'static str,
@@ -259,7 +260,8 @@ fn cortex_m_and_avr_words_are_refused_at_their_line_or_generated_and_compiled() 
         let kind = (board, flavour, "to be chosen", "", "", false);
         kinds.insert(kind, (processor, text, system));
     }
-    // All that the ports' rules offer, the shared timers, no limit, and those in silicon.
+    // All limits that the ports' rules offer, the shared timers, no limit, and the limits in
+    // hardware.
     let of = |board: &str, flavour: &str| {
         let kinds = kinds.keys();
         kinds
@@ -295,8 +297,8 @@ fn cortex_m_and_avr_words_are_refused_at_their_line_or_generated_and_compiled() 
         });
 }
 
-/// The reader refuses no limit that the generator could write: what a file cannot say is tried on
-/// the generator by itself.
+/// The reader accepts every limit that the generator supports. Limits that a file cannot express
+/// are tried on the generator directly.
 #[test]
 fn the_reader_and_the_generator_refuse_the_same_limits() {
     for processor in Processor::all() {
@@ -308,7 +310,7 @@ fn the_reader_and_the_generator_refuse_the_same_limits() {
             trigger: None,
             timer: Some((channel, false)),
         };
-        // A limit that both take, whose words are replaced.
+        // This limit is accepted by both. Its keywords are replaced.
         let mut lazy = channels.iter().filter_map(|channel| {
             let text = processor.text_of(words(Policy::Strict, Timing::Lazy, channel));
             parse("system.toml", &text).ok()

@@ -35,7 +35,7 @@ impl Block {
         }))
     }
 
-    /// Returns whether it is still unknown that an exception begins with this block.
+    /// Returns whether it is still unknown if an exception begins with this block.
     pub fn is_unasked(&self) -> bool {
         self.is_handler.get().is_none()
     }

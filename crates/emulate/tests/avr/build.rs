@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limits that ports/avr cannot keep do not compile, and the message says what would be right;
-//! files that disagree about a limiter's layout do not link.
+//! A limit that ports/avr cannot keep does not compile, and the error says what would be right.
+//! Files that disagree about a limiter's layout do not link.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::firmware::Firmware;
 
-/// Macros of limited.c, with the values that replace the usual ones.
+/// Macros of limited.c, with values that replace the default ones.
 type Defines<'a> = &'a [(&'a str, &'a str)];
 
-/// The messages of a compilation that must fail.
+/// Returns the messages of a compilation that must fail.
 fn refusal(firmware: &Firmware) -> String {
     match try_build(firmware) {
         Ok(_) => panic!("this compiles: {:?}", firmware.defines),
@@ -21,7 +21,7 @@ fn refusal(firmware: &Firmware) -> String {
     }
 }
 
-/// limited.c with some of its macros replaced.
+/// Returns limited.c with some of its macros replaced.
 fn limited(flavour: Flavour, replaced: &[(&str, &str)]) -> Firmware {
     let limit = match flavour {
         Flavour::C => Limit::new(
@@ -60,7 +60,7 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     let bad: &[(Flavour, Defines<'_>, &str)] = &[
         (Flavour::C, &[("TEST_INTERVAL", "0")], INTERVAL),
         (Flavour::C, &[("TEST_INTERVAL", "16384")], INTERVAL),
-        // Cut to 16 bits this value would be 1000.
+        // Truncated to 16 bits, this value would be 1000.
         (Flavour::C, &[("TEST_INTERVAL", "66536")], INTERVAL),
         (Flavour::C, &[("TEST_INTERVAL", "-5")], INTERVAL),
         (
@@ -210,13 +210,13 @@ fn a_limit_that_cannot_be_kept_does_not_compile() {
     });
 }
 
-/// The facts that crates/boards states about the port agree with its headers: a limit compiles if
-/// its flavour offers it, with the most ticks and not with one more.
+/// The facts about the port in crates/boards agree with the port's headers: a limit compiles if its
+/// flavour supports it, with the greatest number of ticks but not with one more.
 #[test]
 fn the_headers_take_what_the_rules_offer() {
     let board = weir_boards::Board::named("atmega128").unwrap();
     let mut cases = Vec::new();
-    // The short form has the bursts on both sides of the widest ranges.
+    // The short form tries the bursts at both ends of the widest ranges.
     let bursts: &[u64] = if crate::is_long() {
         &[0, 1, 2, 60, 61, 128, 129, 255, 256]
     } else {
@@ -271,7 +271,7 @@ fn the_headers_take_what_the_rules_offer() {
         });
 }
 
-/// The build of a C file with this text and the port's headers.
+/// Builds a C file with this text and the port's headers.
 fn source(folder: &Path, text: &str, flavour: Flavour) -> Firmware {
     let file = folder.join("source.c");
     std::fs::write(&file, text).unwrap();
@@ -331,7 +331,7 @@ fn the_ticks_of_a_rate_never_admit_more_than_the_rate() {
 fn files_that_disagree_about_the_record_do_not_link() {
     let folder = tempfile::tempdir().unwrap();
     let mut firmware = limited(Flavour::C, &[]);
-    // The machine's set-up, compiled separately with a record.
+    // The limiter's set-up is compiled separately, with a record.
     let object = folder.path().join("limit.o");
     let position = firmware
         .sources

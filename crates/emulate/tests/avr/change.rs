@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The requests that pass while the limit changes, on the board and under flood.
+//! Checks the requests that pass while the limit changes under a flood, on the board.
 
 use crate::port::curve::curve;
 use crate::port::history::{Episode, History, Kind, channel, history};
@@ -7,16 +7,16 @@ use crate::port::{Flavour, Limit, build, flood, mark, trace};
 use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 
-/// 1.5 s of the board's time.
+/// The duration of a run: 1.5 s of the board's time, in cycles.
 const CYCLES: u64 = 6_000_000;
 
-/// The address of OCR2, the test's mark.
+/// The address of OCR2, to which the firmware writes its marks.
 const MARK: u16 = 0x43;
 
-/// Cycles by which the instant of service may vary, apart from the calls that change the limit.
+/// The cycles by which the instant of service may vary, without the calls that change the limit.
 const WANDER: u64 = 400;
 
-/// A limit, and the interval and burst to which it changes and from which it returns.
+/// A limit, and the interval and the burst to which it changes and from which it returns.
 type Change = (Limit, u64, u8);
 
 fn changes() -> Vec<Change> {
@@ -26,7 +26,7 @@ fn changes() -> Vec<Change> {
     for timing in [LimitTiming::Eager, LimitTiming::Lazy] {
         all.push((of(LimitPolicy::Strict, timing, 4000, 1), 9000, 1));
         all.push((of(LimitPolicy::Strict, timing, 2500, 1), 12000, 1));
-        // Pairs in which one curve lies above the other, and pairs whose curves cross.
+        // In some pairs one curve lies above the other; in others the curves cross.
         all.push((of(LimitPolicy::Bucket, timing, 4000, 4), 9000, 2));
         all.push((of(LimitPolicy::Bucket, timing, 4000, 2), 5300, 5));
         all.push((of(LimitPolicy::Bucket, timing, 3600, 3), 3600, 6));
@@ -56,7 +56,8 @@ fn around_a_change_no_window_holds_more_than_the_larger_curve() {
             "poisson:1.5kHz:seed=2",
         ];
         let tried = if crate::is_long() { floods.len() } else { 3 };
-        // Pauses between changes from less than the longer interval to several times as long.
+        // The pauses between changes range from less than the longer interval to several times its
+        // length.
         for pause in [1100, 3300] {
             let pause = format!("TEST_PAUSE={pause}");
             let defines = [&defines[..], std::slice::from_ref(&pause)].concat();
@@ -70,7 +71,7 @@ fn around_a_change_no_window_holds_more_than_the_larger_curve() {
     });
 }
 
-/// The cycle of each call that changes the limit, and which of the two limits it sets.
+/// Returns the cycle of each call that changes the limit, and which of the two limits it sets.
 fn calls(history: &History) -> Vec<(u64, u8)> {
     let call = |one: &Episode| match one.kind {
         Kind::Call(number) if number >= mark::CHANGE => Some((one.begin, number - mark::CHANGE)),
@@ -89,7 +90,7 @@ fn judge(change: &Change, history: &History, what: &str) {
         calls.len(),
         served.len()
     );
-    // Interrupts wait while a change is computed: for less than any of the intervals.
+    // Interrupts are masked while a change is computed, for less than any of the intervals.
     let longest_call = history
         .episodes
         .iter()
@@ -106,8 +107,7 @@ fn judge(change: &Change, history: &History, what: &str) {
         (limit.interval_cycles(), u64::from(limit.config.burst)),
         (other_interval, u64::from(other_burst)),
     ];
-    // The number of changes before each service tells which limit holds, because the changes
-    // alternate.
+    // The changes alternate, so the number of changes before a service tells which limit holds.
     let before = |at: u64| calls.partition_point(|&(when, _)| when < at);
     let mut across = 0;
     for (first, &from) in served.iter().enumerate() {

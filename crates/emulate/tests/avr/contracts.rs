@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The contracts of core/ on the board, checked only by the instants at which handlers ran.
+//! Checks the contracts of core/ on the board, using only the instants at which handlers ran.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::line::Line;
 use weir_emulate::run::{LineStimulus, Stimulus};
 
-/// 0.5 s of the board's time.
+/// The duration of a run: 0.5 s of the board's time, in cycles.
 const CYCLES: u64 = 2_000_000;
 
 fn c_limits() -> Vec<Limit> {
@@ -142,8 +142,8 @@ fn watch(elf: &Elf, limit: &Limit, floods: &[LineStimulus], cycles: u64) -> Hist
     history(&result.events, 0, channel(limit.channel), mark)
 }
 
-/// Cycles by which the instant of service may vary: the way through the entry, the expiry and the
-/// handler, and the tick.
+/// Returns the cycles by which the instant of service may vary: the execution of the entry, the
+/// expiry and the handler, and a tick.
 fn jitter(limit: &Limit) -> u64 {
     let margin = if limit.config.interval * u64::from(limit.config.burst) <= 240 {
         3
@@ -153,8 +153,8 @@ fn jitter(limit: &Limit) -> u64 {
     400 + limit.prescaler * margin
 }
 
-/// LIMIT-*-1: the most requests in every window of t cycles, with the jitter J of the instant of
-/// service.
+/// Checks LIMIT-*-1: the most requests in every window of t cycles, where the instant of service
+/// has the jitter J.
 fn judge_curve(limit: &Limit, history: &History, what: &str) {
     let served = &instants(history);
     let (interval, burst, j) = (
@@ -210,12 +210,13 @@ fn no_window_holds_more_than_the_curve() {
     });
 }
 
-/// A handler that counts, without a limiter: the requests that its pending bit keeps.
+/// Builds a handler that counts, without a limiter. It serves all requests that the pending bit
+/// keeps.
 fn unprotected() -> Elf {
     build(&["unprotected.c"], Flavour::C, &[])
 }
 
-/// Requests with random gaps that never fall below what the limit allows.
+/// Returns requests with random gaps that always stay within the limit.
 fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let (interval, burst) = (
@@ -230,8 +231,8 @@ fn below_the_limit(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
             times.push(now + request * random.random_range(150..300));
         }
         times.sort_unstable();
-        // The pause: with bursty at most N requests come in any period, and a bucket is full again
-        // before the next burst.
+        // The pause keeps the requests within the limit. With bursty, at most N requests come in
+        // any period. A bucket is full again before the next burst.
         let pause = match limit.config.policy {
             LimitPolicy::Strict | LimitPolicy::Paced => interval,
             LimitPolicy::Bursty => 2 * interval,
@@ -270,7 +271,7 @@ fn below_the_limit_no_request_is_lost() {
                 .served
                 .len();
             assert!(without > 10);
-            // Requests that come in the run's last interval may still wait.
+            // Requests in the last interval of the run may still wait.
             assert!(
                 served + 1 >= without && served <= without,
                 "{served} of {without} served: {limit:?} {one}"
@@ -286,7 +287,7 @@ fn a_source_comes_back_after_an_overload() {
         let interval = limit.interval_cycles();
         let pause = interval * 12;
         for phase in 0..8 {
-            // A storm, then silence, then single requests.
+            // The flood is followed by silence, and then by single requests.
             let end = 200_000 + interval * phase / 8;
             let mut times: Vec<u64> = (0..)
                 .map(|k| 3000 + k * 171)
@@ -318,14 +319,14 @@ fn a_source_comes_back_after_an_overload() {
     });
 }
 
-/// LIMIT-*-3: at least T/(T + L) of the limit, with the latency L from the end of an interval to
-/// the beginning of the next one.
+/// Checks LIMIT-*-3: at least T/(T + L) of the limit is served, where L is the latency from the end
+/// of an interval to the start of the next one.
 #[test]
 fn in_overload_nearly_the_whole_limit_is_served() {
     all_limits().into_par_iter().for_each(|(limit, flavour)| {
         let elf = firmware(&limit, flavour, &[]);
-        // The cycles of a general machine's expiry, and two ticks: one until the flag is set, one
-        // for the phase of the timer when it starts.
+        // The cycles of an expiry in the general limiter, plus two ticks: one until the flag is
+        // set, and one for the timer's phase at the start.
         let latency = 60.0 + 2.0 * limit.prescaler as f64;
         let share = limit.interval_cycles() as f64 / (limit.interval_cycles() as f64 + latency);
         for factor in [3.0, 5.13] {
@@ -340,8 +341,8 @@ fn in_overload_nearly_the_whole_limit_is_served() {
     });
 }
 
-/// The two enable bits of regehr2005 §4; the firmware is built with the calls by which the user
-/// switches the line.
+/// Checks the two enable bits of regehr2005 §4. The firmware contains the calls by which the user
+/// switches the line on and off.
 fn judge_user(limit: &Limit, history: &History, what: &str) {
     let mut on = true;
     let mut switched = 0;

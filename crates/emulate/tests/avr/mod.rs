@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tests of ports/avr on the board atmega128.
+//! Tests of ports/avr on the board atmega128.
 
 mod build;
 mod change;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The port's other modes on the board: without a timer of its own, and with a shared one.
+//! Tests the port's other modes on the board: without a timer, and with a shared timer.
 
 use crate::port::curve::curve;
 use crate::port::history::{History, Kind, channel, history};
@@ -8,20 +8,20 @@ use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::run::LineStimulus;
 
-/// 0.5 s of the board's time.
+/// The duration of a run: 0.5 s of the board's time, in cycles.
 const CYCLES: u64 = 2_000_000;
 
-/// The address of OCR2, the test's mark.
+/// The address of OCR2, to which the firmware writes its marks.
 const MARK: u16 = 0x43;
 
-/// Cycles by which the instant of service may vary: the way through an entry, an expiry and a
+/// The cycles by which the instant of service may vary: the execution of an entry, an expiry and a
 /// handler.
 const WANDER: u64 = 400;
 
-/// Cycles until main has started everything and served the earlier requests.
+/// The cycles until main has started everything and has served earlier requests.
 const STARTED: u64 = 3000;
 
-/// LIMIT-*-1 in every window of up to 200 services.
+/// Checks LIMIT-*-1 in every window of up to 200 services.
 fn judge_curve(served: &[u64], j: u64, most: impl Fn(u64) -> u64, what: &str) {
     for (first, &from) in served.iter().enumerate() {
         for (more, &to) in served[first..].iter().enumerate().take(200) {
@@ -39,14 +39,14 @@ fn instants(history: &History, source: u8) -> Vec<u64> {
     of_source.map(|&(at, _)| at).collect()
 }
 
-/// LIMIT-LOSS-1: one service for each request, at most `within` cycles after it.
+/// Checks LIMIT-LOSS-1: each request is served, at most `within` cycles after it.
 fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
     let due = history.edges.iter().copied();
     let due: Vec<u64> = due
         .filter(|&at| at >= STARTED && at + within < CYCLES)
         .collect();
     assert!(due.len() > 20);
-    // Services before the first of these requests belong to earlier ones.
+    // Services before the first of these requests belong to earlier requests.
     let served = instants(history, source);
     let served = &served[served.partition_point(|&at| at < due[0])..];
     for (request, at) in due.into_iter().enumerate() {
@@ -58,11 +58,11 @@ fn judge_none_lost(history: &History, source: u8, within: u64, what: &str) {
     }
 }
 
-/// Cycles of a tick.
+/// The cycles of a tick.
 const TICK: u64 = 1000;
 
-/// The same limits counted in ticks, and in cycles by a timer that the tick reads: interval and
-/// burst, and whether the clock is fine.
+/// Returns the same limits in ticks, and in cycles of a timer that the tick reads: interval and
+/// burst, and whether the clock has the finer resolution.
 fn ticked_limits() -> Vec<(Limit, bool)> {
     let mut all = Vec::new();
     for (policy, timing, ticks, burst) in [
@@ -99,14 +99,14 @@ fn watch(elf: &Elf, floods: &[LineStimulus]) -> History {
     history(&result.events, 0, channel("TIMER3A"), MARK)
 }
 
-/// LIMIT-TIMERLESS-1: the tick is the jitter of every instant of service.
+/// LIMIT-TIMERLESS-1: every instant of service has a jitter of one tick.
 #[test]
 fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
         let elf = ticked(&limit, fine);
         let (interval, burst) = (limit.interval_cycles(), u64::from(limit.config.burst));
         let mut held_back = 0;
-        // The floods are those for a timer with an interval of the same length in cycles.
+        // The floods are those for a timer whose interval has the same length in cycles.
         let in_cycles = Limit::new(
             limit.config.policy,
             limit.config.timing,
@@ -134,8 +134,8 @@ fn without_a_timer_the_curve_holds_with_the_tick_as_jitter() {
     });
 }
 
-/// LIMIT-LOSS-1 with L of a tick: requests that are a tick further apart than the limit are all
-/// served, each within an interval and a tick.
+/// LIMIT-LOSS-1 with L equal to a tick: if requests are a tick further apart than the limit
+/// requires, all are served, each within an interval and a tick.
 #[test]
 fn without_a_timer_nothing_is_lost_below_the_limit() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
@@ -149,7 +149,7 @@ fn without_a_timer_nothing_is_lost_below_the_limit() {
                 apart + 377
             ),
             format!("INT0={:.3}Hz", CLOCK as f64 / (apart / burst + 1) as f64),
-            // If the 16-bit clock counts cycles, it wraps in between.
+            // If the 16-bit clock counts cycles, it wraps between bursts.
             format!("INT0=bursts:{burst}:gap=500cycles:period=71003cycles"),
         ] {
             let history = watch(&elf, &[flood(&text)]);
@@ -158,14 +158,14 @@ fn without_a_timer_nothing_is_lost_below_the_limit() {
     });
 }
 
-/// LIMIT-LIVE-1: after a flood the line is on again within an interval and a tick, and a request
-/// after silence is served at once.
+/// LIMIT-LIVE-1: after a flood the line is unmasked within an interval and a tick. A request after
+/// silence is served at once.
 #[test]
 fn without_a_timer_the_source_comes_back() {
     ticked_limits().into_par_iter().for_each(|(limit, fine)| {
         let elf = ticked(&limit, fine);
         let interval = limit.interval_cycles();
-        // 60 requests in a flood, then silence.
+        // The flood has 60 requests and is followed by silence.
         let text = format!(
             "INT0=bursts:60:gap=170cycles:period={}cycles",
             10_200 + 5 * interval
@@ -177,7 +177,7 @@ fn without_a_timer_the_source_comes_back() {
                 continue;
             }
             floods += 1;
-            // Lazy: the held request and the pending one take an interval each.
+            // With lazy timing, the held request and the pending request take an interval each.
             let (silent, next) = (pair[0] + 3 * interval + 2 * TICK, pair[1]);
             let last = history
                 .episodes
@@ -206,12 +206,12 @@ fn without_a_timer_the_source_comes_back() {
     });
 }
 
-/// The period of the shared timer in cycles, and the bursts of ports/avr/tests/shared.c.
+/// The period of the shared timer in cycles. The bursts are those of ports/avr/tests/shared.c.
 const PERIOD: u64 = 20_000;
 const BURSTS: [u64; 3] = [4, 7, 2];
 
-/// The firmware with this number of sources: the `c` flavour, its general machine (which keeps the
-/// record), `fast`.
+/// Returns the firmware with this number of sources in three variants: the `c` flavour, its general
+/// limiter (which keeps the record), and `fast`.
 fn shared(sources: usize) -> Vec<(Elf, String)> {
     let base = [
         format!("TEST_SOURCES={sources}"),
@@ -239,7 +239,7 @@ fn watch_line(elf: &Elf, line: u8, floods: &[LineStimulus]) -> History {
     history(&result.events, line, channel("TIMER1A"), MARK)
 }
 
-/// LIMIT-BURSTY-1 for one of the sources on the shared timer.
+/// Checks LIMIT-BURSTY-1 for one of the sources on the shared timer.
 fn judge_shared_curve(history: &History, source: u8, what: &str) {
     let burst = BURSTS[usize::from(source)];
     judge_curve(
@@ -250,8 +250,8 @@ fn judge_shared_curve(history: &History, source: u8, what: &str) {
     );
 }
 
-/// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst each period, whatever the
-/// others request.
+/// LIMIT-SHARED-2: each source keeps its own curve and gets its own burst in each period, whatever
+/// the others request.
 #[test]
 fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
     [2, 3].into_par_iter().for_each(|sources| {
@@ -279,7 +279,7 @@ fn on_a_shared_timer_each_source_keeps_its_curve_and_its_share() {
     });
 }
 
-/// LIMIT-SHARED-2 and LIMIT-LOSS-1: a flood of one line costs the others nothing.
+/// LIMIT-SHARED-2 and LIMIT-LOSS-1: a flood of one line does not affect the others.
 #[test]
 fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
     let pairs: Vec<(usize, usize, usize)> = (2..=3)
@@ -289,7 +289,7 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
         .collect();
     pairs.into_par_iter().for_each(|(sources, flooded, other)| {
         let burst = BURSTS[other];
-        // Any N + 1 successive requests span more than the period and the latency.
+        // Any N + 1 consecutive requests are further apart than the period and the latency.
         let span = PERIOD + WANDER + 200;
         for (elf, what) in shared(sources) {
             for below in [
@@ -303,8 +303,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
                 ];
                 let line = u8::try_from(other).unwrap();
                 let history = watch_line(&elf, line, &floods);
-                // A request is served at once, or after the handlers of the flooded source: its
-                // line is never masked for long.
+                // A request is served at once, or after the handlers of the flooded source, because
+                // its line is never masked for long.
                 judge_none_lost(
                     &history,
                     line,
@@ -319,8 +319,8 @@ fn on_a_shared_timer_a_flood_of_one_loses_nothing_of_the_others() {
     });
 }
 
-/// The two enable bits of regehr2005 §4 on a shared timer: the user switches INT1 off and on while
-/// it is masked and while it is not.
+/// Tests the two enable bits of regehr2005 §4 with a shared timer. The user switches INT1 off and
+/// on, both while it is masked and while it is not.
 #[test]
 fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
     [(2, 300), (3, 300), (2, 1100), (3, 1100)]
@@ -347,8 +347,8 @@ fn on_a_shared_timer_a_line_never_fires_while_the_user_holds_it_off() {
         });
 }
 
-/// LIMIT-ENABLE-1 and -2; neither way of switching forgets the mask: the line is on iff the user
-/// and the limiter both want it.
+/// Checks LIMIT-ENABLE-1 and -2: the line is on iff both the user and the limiter want it on.
+/// Switching it off and on does not unmask it.
 fn judge_user(history: &History, what: &str) {
     let mut on = true;
     let mut left = BURSTS[1];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The failures of which regehr2005 warns, and one that the paper overlooks: they do not happen
-//! with Weir.
+//! Failures of which regehr2005 warns, and one that the paper overlooks, do not happen with Weir.
 
 use crate::port::history::{channel, history};
 use crate::port::{CLOCK, Elf, Flavour, Limit, build, flood, trace};
@@ -12,7 +11,7 @@ fn limited(limit: &Limit, flavour: Flavour) -> Elf {
     build(&["limited.c"], flavour, &limit.defines())
 }
 
-/// The cycles at which handlers ran.
+/// Returns the cycles at which handlers ran.
 fn served(elf: &Elf, mark: u16, text: &str, cycles: u64) -> Vec<u64> {
     let result = trace(elf, &[flood(text)], cycles);
     history(&result.events, 0, channel("TIMER1A"), mark)
@@ -22,7 +21,7 @@ fn served(elf: &Elf, mark: u16, text: &str, cycles: u64) -> Vec<u64> {
         .collect()
 }
 
-/// The most services in any window of this length.
+/// Returns the most services in any window of this length.
 fn most_within(served: &[u64], window: u64) -> usize {
     (0..served.len())
         .map(|first| {
@@ -47,7 +46,7 @@ fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
         "TIMER1A",
         1,
     );
-    // Sixteen requests close together, at every phase of the period.
+    // Sixteen requests come close together, at every phase of the period.
     let text = "INT0=bursts:16:gap=140cycles:period=20201cycles";
     let window = 2600;
     let literal = |clears: u8| {
@@ -83,7 +82,7 @@ fn three_bursts_go_back_to_back_only_if_the_timers_pending_bit_is_stale() {
     );
 }
 
-/// Requests handled in one second.
+/// Returns the number of requests handled in one second.
 fn handled(elf: &Elf, text: &str) -> u64 {
     let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CLOCK);
     spec.floods.push(flood(text));
@@ -91,8 +90,9 @@ fn handled(elf: &Elf, text: &str) -> u64 {
     run(&spec).unwrap().counters["handled"]
 }
 
-/// The optimisation of §3.3 never clears its count below the threshold, and loses a third of the
-/// requests at three quarters of the limit (regehr2005/fig1 measures it). Ours loses none.
+/// The optimisation of §3.3 never clears its count below the threshold. It loses a third of the
+/// requests at three quarters of the limit (regehr2005/fig1 measures this). Weir's limiter loses
+/// none.
 #[test]
 fn a_bursty_limit_loses_nothing_at_three_quarters_of_its_rate() {
     let folder = "boards/atmega128/firmware";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The contracts of core/ on the board, for randomly drawn limits: each policy and timing at each
-//! prescaler of each timer, intervals of every order of magnitude, a main loop that keeps
-//! interrupts off, a user who switches the line, limits that change. Seeds are pinned: a failure
-//! names its seed.
+//! Tests the contracts of core/ on the board with random limits: each policy and timing at each
+//! prescaler of each timer, and intervals of every order of magnitude. The main loop may mask
+//! interrupts, the user may switch the line, and limits may change. Seeds are fixed, and a failure
+//! states its seed.
 
 use crate::port::curve::curve;
 use crate::port::history::{History, channel, history};
@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use weir_core_sys::{LimitPolicy, LimitTiming};
 use weir_emulate::run::LineStimulus;
 
-/// The seeds of the long form, for each flavour.
+/// The number of seeds per flavour in the long form.
 const ALL: u64 = 200;
-/// The seeds of the short form: up to this one, and those under which the port failed before
-/// decision 0015.
+/// The number of consecutive seeds in the short form. Further seeds are those with which the port
+/// failed before decision 0015.
 const FIRST: u64 = 8;
 const FAILED_ONCE: [u64; 5] = [70, 121, 150, 155, 184];
 
@@ -28,21 +28,21 @@ fn seeds() -> Vec<u64> {
     }
 }
 
-/// The machine of the port that keeps the limit.
+/// The implementation of the limiter in the port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Machine {
-    /// The machine of fast.h.
+    /// The limiter of fast.h.
     Fast,
-    /// The machine of lean.h, where it has the policy.
+    /// The limiter of lean.h, which supports constant limits of some policies.
     Constant,
-    /// The general machine, with a record.
+    /// The general limiter, with a record.
     Recorded,
-    /// The general machine with a configuration in RAM.
+    /// The general limiter, with its configuration in RAM.
     Tunable,
 }
 
 impl Machine {
-    /// The most cycles from the instant of a decision to the handler.
+    /// Returns the most cycles from the instant of a decision to the handler.
     fn way(self) -> u64 {
         match self {
             Self::Fast => 60,
@@ -55,20 +55,21 @@ impl Machine {
 struct Case {
     machine: Machine,
     limit: Limit,
-    /// The contexts from which the user switches the line: bits of TEST_USER.
+    /// The contexts in which the user switches the line, as bits of TEST_USER.
     user: u8,
-    /// Cycles for which the main loop keeps interrupts off, and on.
+    /// The cycles for which the main loop masks interrupts, and for which it unmasks them.
     off: u64,
     on: u64,
-    /// Whether `off` grows from turn to turn, by up to SWEEP.
+    /// Whether `off` grows with each iteration of the main loop, by up to SWEEP.
     sweep: bool,
-    /// Cycles of work in the handler.
+    /// The cycles of the handler's work.
     work: u64,
-    /// The intervals and bursts to which the limit changes.
+    /// The intervals and bursts to which the limit changes. Empty if it does not change.
     changes: Vec<(u64, u8)>,
 }
 
-/// A random number such that every order of magnitude from `least` to `most` is equally likely.
+/// Returns a random number with a log-uniform distribution: all orders of magnitude from `least` to
+/// `most` are equally likely.
 fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
     let span = (most as f64 / least as f64).ln();
     let value = least as f64 * (span * random.random::<f64>()).exp();
@@ -98,10 +99,11 @@ const FAST_PACES: [(LimitPolicy, LimitTiming); 4] = [
     (LimitPolicy::Bucket, LimitTiming::Lazy),
 ];
 
-/// The most cycles by which TEST_OFF_SWEEP of limited.c lengthens the time with interrupts off.
+/// The most cycles by which TEST_OFF_SWEEP of limited.c extends the time for which interrupts are
+/// masked.
 const SWEEP: u64 = 3 * 255;
 
-/// Cycles of the longest interval that is tried: a run spans dozens of these intervals.
+/// The longest interval that is tried, in cycles. A run lasts dozens of intervals.
 const LONGEST: u64 = 200_000;
 
 fn c_limit(random: &mut ChaCha12Rng) -> Limit {
@@ -169,7 +171,7 @@ impl Case {
         };
         let user = one_of(random, &[0, 0, 0, 1, 2, 3]);
         let (off, on) = if random.random_bool(0.5) {
-            // A length of any magnitude, or of about the interval's.
+            // The length is of any order of magnitude, or about that of the interval.
             let interval = limit.interval_cycles();
             let off = if random.random_bool(0.5) {
                 log_uniform(random, 100, 20_000)
@@ -187,8 +189,8 @@ impl Case {
                 LimitPolicy::Bursty | LimitPolicy::Bucket => config.burst.div_ceil(2),
                 _ => 1,
             };
-            // One curve lies above the other, so that no change starves the source (CONTRACTS.md,
-            // "Changes at run time").
+            // One curve lies above the other, so that changes do not starve the source
+            // (CONTRACTS.md, "Changes at run time").
             vec![
                 (
                     config.interval.div_ceil(2).max(config.lag + 1),
@@ -211,15 +213,15 @@ impl Case {
         }
     }
 
-    /// A case whose main loop keeps interrupts off for about as long as its timer takes to wrap: an
-    /// expiry comes so late that the compare register matches again meanwhile.
+    /// Returns a case whose main loop masks interrupts for about as long as its timer takes to
+    /// wrap. An expiry then comes so late that the compare register matches again.
     fn a_wrap_late(flavour: Flavour, seed: u64) -> Self {
         let mut case = Self::new(flavour, seed);
         let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x0ff);
         let wrap = if flavour == Flavour::Fast {
             256 * case.limit.prescaler
         } else {
-            // With longer wraps a case would take a second.
+            // With a larger prescaler a case would take a second.
             case.limit.prescaler = 1;
             case.limit.config.interval = log_uniform(random, 200, 2_000);
             case.changes.clear();
@@ -240,7 +242,7 @@ impl Case {
         case
     }
 
-    /// A case with as large a burst as its machine counts, or nearly.
+    /// Returns a case whose burst is the largest that its limiter can count, or nearly.
     fn largest_burst(flavour: Flavour, seed: u64) -> Self {
         let mut case = Self::new(flavour, seed);
         let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0xb5);
@@ -263,7 +265,7 @@ impl Case {
             ),
             _ => one_of(random, &[LimitTiming::Lazy, LimitTiming::Eager]),
         };
-        // The bursty period is long enough for its requests.
+        // The period of bursty is long enough for its requests.
         (case.limit.prescaler, config.interval) = match (flavour, policy) {
             (Flavour::Fast, LimitPolicy::Bursty) => (1024, 200),
             (Flavour::Fast, _) => (64, 4),
@@ -316,7 +318,7 @@ impl Case {
         history(&result.events, 0, channel(self.limit.channel), mark)
     }
 
-    /// The most cycles that a request costs with its limiter, without the handler's work.
+    /// Returns the most cycles that a request costs with its limiter, without the handler's work.
     fn cost(&self) -> u64 {
         match self.machine {
             Machine::Fast => 150,
@@ -329,15 +331,15 @@ impl Case {
         self.limit.interval_cycles()
     }
 
-    /// The ticks by which an instant that is too near is moved, and by which a flag may be late, in
-    /// cycles.
+    /// Returns the cycles by which an instant that is too near may be postponed and a flag may be
+    /// late.
     fn ticks(&self) -> u64 {
         4 * self.limit.prescaler
     }
 
-    /// L in cycles: the greatest delay of an expiry.
+    /// Returns L in cycles: the greatest delay of an expiry.
     fn latency(&self) -> u64 {
-        // A step of the general machine, and a call by the user, take fewer cycles than this.
+        // The most cycles of a step of the general limiter, and of a call by the user.
         let steps = if self.machine == Machine::Fast {
             150
         } else {
@@ -348,8 +350,8 @@ impl Case {
         self.off + sweep + self.work + steps + calls + self.ticks()
     }
 
-    /// LIMIT-*-1 and LIMIT-CHANGE-2: no window exceeds the curve of the shortest interval with the
-    /// largest burst.
+    /// Checks LIMIT-*-1 and LIMIT-CHANGE-2: no window exceeds the curve of the shortest interval
+    /// with the largest burst.
     fn judge_curve(&self, served: &[u64], what: &str) {
         let config = self.limit.config;
         let shortest = self.changes.iter().map(|change| change.0);
@@ -362,7 +364,7 @@ impl Case {
             }
             _ => 0,
         };
-        // The phase of an instant within its tick is unknown.
+        // The phase of an instant within its tick is unknown, so a tick is added.
         let slop = self.machine.way() + self.limit.prescaler + config.lag * self.limit.prescaler;
         let most = 200.max(4 * config.burst as usize);
         for (first, &from) in served.iter().enumerate() {
@@ -377,7 +379,7 @@ impl Case {
         }
     }
 
-    /// LIMIT-LIVE-1: in a flood the next service comes within T + L of the last.
+    /// Checks LIMIT-LIVE-1: in a flood the next service comes within T + L of the previous one.
     fn judge_liveness(&self, history: &History, gap: u64, what: &str) {
         let most = self.interval() + 2 * self.latency() + gap;
         for pair in history.served.windows(2) {
@@ -390,8 +392,8 @@ impl Case {
         }
     }
 
-    /// LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the share of the limit that is served in a
-    /// flood.
+    /// Checks LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3: the fraction of the limit that is
+    /// served in a flood.
     fn judge_rate(&self, history: &History, cycles: u64, what: &str) {
         let config = self.limit.config;
         let (interval, latency) = (self.interval() as f64, self.latency() as f64);
@@ -409,8 +411,8 @@ impl Case {
         };
         let allowed = cycles as f64 / interval * together * share;
         let served = history.served.len() as f64;
-        // The tolerance for requests under way at either end, for a tick where an instant was too
-        // near, and for the start-up.
+        // The tolerance covers requests in progress at both ends, a tick if an instant was too
+        // near, and the start-up.
         let least = allowed * 0.998 - 2.0 * together - 2.0 - 3_000.0 / interval * together;
         assert!(
             served >= least,
@@ -430,7 +432,7 @@ fn judge(case: &Case, seed: u64) {
     let random = &mut ChaCha12Rng::seed_from_u64(seed ^ 0x5eed);
     let mut served = 0;
 
-    // A flood that leaves no interval unused.
+    // Returns a flood that leaves no interval unused.
     let burst = match case.limit.config.policy {
         LimitPolicy::Bursty => u64::from(case.limit.config.burst),
         _ => 1,
@@ -465,7 +467,7 @@ fn judge(case: &Case, seed: u64) {
     assert!(served > 20, "little happened: seed {seed}, {case:?}");
 }
 
-/// Runs all seeds, and reports every one that fails.
+/// Runs all seeds and reports every failure.
 fn every_seed(case: fn(u64) -> Case) {
     let seeds = seeds();
     let failed: Vec<String> = seeds

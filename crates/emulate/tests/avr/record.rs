@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The record of a limited source, and the hooks of its overloads, compared with the board's trace.
+//! Compares the record of a limited source, and the hooks of its overloads, with the board's trace.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use weir_emulate::board::EmulatedBoard;
 use weir_emulate::line::Line;
 use weir_emulate::run::{EventKind, LineStimulus, RunResult, Stimulus, run};
 
-/// 0.5 s of the board's time.
+/// The duration of a run: 0.5 s of the board's time, in cycles.
 const CYCLES: u64 = 2_000_000;
 
-/// The address of OCR2, the test's mark.
+/// The address of OCR2, to which the firmware writes its marks.
 const MARK: u16 = 0x43;
 
 /// The most cycles of a decision, without the handler.
 const WANDER: u64 = 400;
 
-/// Cycles until main has started everything.
+/// The cycles until main has started everything.
 const STARTED: u64 = 3000;
 
-/// Floods of up to 80 requests and quiet times, of every length; the last fifth of the run is
+/// Returns floods of up to 80 requests with pauses of every length. The last fifth of the run is
 /// silent.
 fn storm(interval: u64, seed: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
@@ -49,7 +49,8 @@ fn storm(interval: u64, seed: u64) -> LineStimulus {
     }
 }
 
-/// The last record that ports/avr/tests/recorded.c copied, by the names of weir_limit_record_t.
+/// The last record that ports/avr/tests/recorded.c copied, with the field names of
+/// weir_limit_record_t.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Record {
     taken: u64,
@@ -62,11 +63,11 @@ struct Record {
     last_overload: u64,
 }
 
-/// The address of OCR0, to which ports/avr/tests/recorded.c writes its record.
+/// The address of OCR0, to which ports/avr/tests/recorded.c writes the bytes of its record.
 const RECORD_BYTES: u16 = 0x51;
 
 impl Record {
-    /// The last complete copy, in the order of weir_limit_record_t with 16-bit ticks.
+    /// Returns the last complete copy, in the order of weir_limit_record_t with 16-bit ticks.
     fn seen(result: &RunResult) -> Self {
         let written = result.events.iter().filter_map(|event| match event.kind {
             EventKind::IoWritten {
@@ -93,12 +94,11 @@ impl Record {
         }
     }
 
-    /// The record as computed from the trace: the times are the counter values that the port read,
-    /// the first and the last in an interrupt.
+    /// Computes the record from the trace. Its times are counter values that the port read, the
+    /// first and the last one of an interrupt.
     fn of(history: &History) -> Self {
         let mut record = Self::default();
-        // The beginning of the masked time, by the counter's last reading, and the ticks until
-        // then.
+        // The start of the masked time, as last read from the counter, and the ticks until then.
         let mut masked: Option<(u16, u64)> = None;
         let mut overloaded = false;
         for episode in &history.episodes {
@@ -118,7 +118,7 @@ impl Record {
                 let length = (length + u64::from(now.wrapping_sub(since))).min(HALF);
                 record.longest_masked = record.longest_masked.max(length);
                 masked = Some((now, length)).filter(|_| !episode.enabled);
-                // An expiry: the request that it serves had been refused.
+                // At an expiry that serves a request, that request was refused earlier.
                 let refused = served > 0;
                 record.overload(&mut overloaded, refused, now);
             } else if request {
@@ -132,7 +132,7 @@ impl Record {
         record
     }
 
-    /// Notes at `now` whether a request was refused; otherwise the overload has ended.
+    /// Records at `now` whether a request was refused. If none was, the overload has ended.
     fn overload(&mut self, overloaded: &mut bool, refused: bool, now: u16) {
         if refused && !*overloaded {
             if self.overloads == 0 {
@@ -145,7 +145,7 @@ impl Record {
     }
 }
 
-/// Half a wrap of the ticks, where times saturate.
+/// Half a wrap of the ticks, at which times saturate.
 const HALF: u64 = 1 << 15;
 
 fn read_first(episode: &Episode) -> u16 {
@@ -246,8 +246,7 @@ fn recorded(limit: &Limit) -> Elf {
     build(&["recorded.c"], Flavour::C, &defines)
 }
 
-/// LIMIT-RECORD-1 and -3: the record is exactly what the trace shows, in the ticks that the port
-/// read.
+/// LIMIT-RECORD-1 and -3: the record is exactly what the trace shows, in ticks as read by the port.
 #[test]
 fn the_record_tells_what_the_trace_shows() {
     recorded_limits().into_par_iter().for_each(|limit| {
@@ -257,9 +256,9 @@ fn the_record_tells_what_the_trace_shows() {
             let (seen, shown) = (Record::seen(&result), Record::of(&history));
             assert!(shown.masked_intervals > 20, "{shown:?}");
             let shown = if limit.config.policy == LimitPolicy::Bursty {
-                // Only core/ can tell when a period has gone by without one request too many: the
-                // instants are not compared, only that overloads end and begin again, and that each
-                // is reported once.
+                // Only core/ can tell when a period has passed without excess requests. So the
+                // instants are not compared. The test checks only that overloads end and begin
+                // again, and that each is reported once.
                 assert!(seen.overloads > 1, "{limit:?} seed {seed}: {seen:?}");
                 Record {
                     overloads: seen.overloads,
@@ -272,8 +271,8 @@ fn the_record_tells_what_the_trace_shows() {
                 shown
             };
             assert_eq!(seen, shown, "{limit:?} seed {seed}");
-            // The time from the reading at the entry to the one after the handler, with the
-            // decision in between.
+            // The time from the counter reading at the entry to the one after the handler, which
+            // includes the decision.
             let ran = shown.longest_handler * limit.prescaler;
             assert!(
                 ran + limit.prescaler > LONG_WORK && ran < LONG_WORK + WANDER,
@@ -291,7 +290,8 @@ fn the_record_tells_what_the_trace_shows() {
     });
 }
 
-/// LIMIT-RECORD-3: each overload has one begin and, once over, one end; all but the last are over.
+/// Checks LIMIT-RECORD-3: each overload begins once and ends once. Only the last one may not have
+/// ended.
 fn judge_hooks(history: &History, overloads: u64, what: &str) {
     let marks: Vec<u8> = history
         .episodes

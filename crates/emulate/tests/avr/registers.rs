@@ -97,7 +97,7 @@ fn every_register_and_flag_survives_every_interrupt() {
     }
 }
 
-/// The disassembly of a firmware, by function.
+/// Returns the disassembly of a firmware by function.
 fn functions(elf: &Elf) -> Vec<(String, Vec<String>)> {
     let output = Command::new("avr-objdump")
         .arg("-d")
@@ -110,7 +110,7 @@ fn functions(elf: &Elf) -> Vec<(String, Vec<String>)> {
             .strip_suffix(">:")
             .and_then(|line| line.split_once('<'))
         {
-            // A label of the assembler's own is in the middle of a function.
+            // A local label of the assembler is in the middle of a function.
             if !name.starts_with(".L") {
                 all.push((name.to_owned(), Vec::new()));
             }
@@ -124,7 +124,7 @@ fn functions(elf: &Elf) -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// Whether an instruction names one of r2 to r10.
+/// Returns whether an instruction uses one of the registers r2 to r10.
 fn names_a_reserved_register(instruction: &str) -> bool {
     instruction.split([' ', ',', ';']).any(|word| {
         word.strip_prefix('r')
@@ -143,8 +143,8 @@ fn only_the_fast_limiter_touches_the_registers_that_it_reserves() {
                 .iter()
                 .filter(|one| names_a_reserved_register(one))
                 .count();
-            // The entries are in the vector table and after it, where objdump knows only the
-            // linker's label; main() contains the code of weir_avr_start().
+            // The interrupt entries are in the vector table and after it, where objdump knows only
+            // the linker's label. main() contains the code of weir_avr_start().
             let is_entry = name.starts_with("__vectors")
                 || name == "__trampolines_end"
                 || name.starts_with("weir_fast");

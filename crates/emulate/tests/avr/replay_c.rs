@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `c` flavour of ports/avr beside core/, event by event: every policy and timing, specialised
-//! (lean.h) and general, under floods below, at and above the limit.
+//! Compares the `c` flavour of ports/avr with core/, event by event. All policies and timings are
+//! tested, specialised (lean.h) and general, under floods below, at and above the limit.
 
 use crate::port::history::{channel, history};
 use crate::port::replay::{Counts, replay};
@@ -8,9 +8,9 @@ use crate::port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Config, LimitPolicy, LimitTiming};
 
-/// The address of OCR2, where limited.c leaves its marks.
+/// The address of OCR2, to which limited.c writes its marks.
 const MARK: u16 = 0x43;
-/// 0.3 s of the board's time.
+/// The duration of a run: 0.3 s of the board's time, in cycles.
 const CYCLES: u64 = 1_200_000;
 
 fn limits() -> Vec<Limit> {
@@ -158,12 +158,12 @@ fn judge_calls(limit: &Limit, defines: &[&str], specialised: bool, changes: &[Co
     );
 }
 
-/// The two enable bits of regehr2005 §4, and requests that wait for the user.
+/// Tests the two enable bits of regehr2005 §4, and requests that wait for the user.
 #[test]
 fn the_users_switching_is_followed_as_the_machine_does() {
     limits().into_par_iter().for_each(|limit| {
-        // The specialised bursty and bucket serve a request that waits for the user a little
-        // differently (contracts.rs checks them).
+        // The specialised bursty and bucket limiters serve a request that waits for the user
+        // slightly differently (contracts.rs checks them).
         if limit.config.policy == LimitPolicy::Strict {
             judge_calls(&limit, &["TEST_USER=3"], true, &[]);
         }
@@ -171,7 +171,7 @@ fn the_users_switching_is_followed_as_the_machine_does() {
     });
 }
 
-/// Rates and bursts that change under flood (regehr2005 §1).
+/// Tests rates and bursts that change under a flood (regehr2005 §1).
 #[test]
 fn changes_are_made_as_the_machine_does() {
     limits()

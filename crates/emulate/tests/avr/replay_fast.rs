@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The `fast` flavour of ports/avr beside core/, event by event: strict and bursty. (Its bucket
-//! moves instants that are too near by a tick or two, again and again: contracts.rs checks the
+//! Compares the `fast` flavour of ports/avr with core/, event by event, for strict and bursty. (Its
+//! bucket repeatedly postpones instants that are too near by a tick or two; contracts.rs checks the
 //! result.)
 //!
-//! The port reads no clock: its timer is restarted, and the compare flag says that an interval has
-//! passed. The machine is given the ticks since the last restart. Two things differ by design, each
-//! bounded here:
+//! The port reads no clock. Its timer is restarted, and the compare flag tells that an interval has
+//! passed. The limiter of core/ gets the ticks since the last restart. Two things differ by design,
+//! and each difference is bounded here:
 
 use crate::port::history::{Episode, History, Kind, channel, history};
 use crate::port::{Flavour, Limit, build, flood, trace};
 use rayon::prelude::*;
 use weir_core_sys::{Action, LimitPolicy, LimitTiming, Limiter, W16};
 
-/// 0.5 s of the board's time.
+/// The duration of a run: 0.5 s of the board's time, in cycles.
 const CYCLES: u64 = 2_000_000;
 /// The uncertainty of the port's instants, in ticks.
 const TOLERANCE: u64 = 2;
 
-/// Ticks since the reset, counted on from the last restart of the timer.
+/// Ticks since the reset, derived from the last restart of the timer.
 struct Clock {
     anchor: (u64, u64),
     prescaler: u64,
@@ -34,8 +34,8 @@ struct Decision {
     served: bool,
     acked: bool,
     enabled: bool,
-    /// Whether an expiry's interrupt is armed; `None` for eager, whose timer interrupt is always
-    /// enabled.
+    /// Whether the interrupt of an expiry is armed. `None` for eager timing, whose timer interrupt
+    /// is always enabled.
     armed: Option<bool>,
 }
 
@@ -93,9 +93,9 @@ impl Replay<'_> {
             .first()
             .map_or(episode.begin, |restart| restart.0));
         let elapsed = episode.flag.unwrap_or(false);
-        // If the flag is set, the interval is over anyhow, and the instant matters only as the
-        // start of the next one. If it is not, the decision depends on the instant, which is known
-        // to TOLERANCE ticks only: each possible instant is tried.
+        // If the flag is set, the interval is over, and the instant matters only as the start of
+        // the next interval. If the flag is not set, the decision depends on the instant, which is
+        // known only to TOLERANCE ticks. So each possible instant is tried.
         let instants: Vec<u64> = if elapsed {
             vec![now]
         } else {
@@ -130,7 +130,7 @@ impl Replay<'_> {
 
 fn replay(limit: &Limit, history: &History) -> Counts {
     let start = &history.episodes[0];
-    // The timer starts such that its flag is set within a few ticks.
+    // The timer starts so that its flag is set within a few ticks.
     let (limiter, _) = Limiter::start(&limit.config, 1000).unwrap();
     let mut replay = Replay {
         limit,

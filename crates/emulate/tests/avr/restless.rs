@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A main loop that never lets a source rest: it changes the limit or switches the line on again
-//! and again, or keeps interrupts off for as long as a timer takes to wrap.
+//! Tests main loops that disturb a source continuously: they change the limit or enable the line
+//! repeatedly, or mask interrupts for as long as a timer takes to wrap.
 
 use crate::port::{CLOCK, Elf, Flavour, build, flood};
 use weir_emulate::board::EmulatedBoard;
 use weir_emulate::run::run;
 
-/// The services in a second under a flood, and how many of them came too soon.
+/// Returns the number of services in a second under a flood, and how many of them came too soon.
 fn served(elf: &Elf) -> (u64, u64) {
     let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, CLOCK, CLOCK);
     spec.floods = vec![flood("INT0=20kHz")];
@@ -23,8 +23,8 @@ fn firmware(flavour: Flavour, defines: &[(&str, &str)]) -> Elf {
     build(&["restless.c"], flavour, &defines)
 }
 
-/// LIMIT-CHANGE-3: changing a limit to its present value does not starve the source, however often
-/// it happens.
+/// LIMIT-CHANGE-3: setting a limit to its current value does not starve the source, however often
+/// that happens.
 #[test]
 fn changes_at_any_rate_do_not_starve_the_source() {
     for timing in ["WEIR_LIMIT_EAGER", "WEIR_LIMIT_LAZY"] {
@@ -68,7 +68,7 @@ fn enabling_what_is_on_buys_nothing_on_a_shared_timer() {
     }
 }
 
-/// LIMIT-LIVE-1: the shortest period of a shared timer is kept from its start on.
+/// LIMIT-LIVE-1: the shortest period of a shared timer is kept from the timer's start on.
 #[test]
 fn a_shared_timer_keeps_a_period_of_one_tick() {
     let elf = firmware(
@@ -85,7 +85,7 @@ fn a_shared_timer_keeps_a_period_of_one_tick() {
     assert!(served > 3_800, "{served} served");
 }
 
-/// LIMIT-STRICT-1: an expiry that is taken a whole wrap late serves once.
+/// LIMIT-STRICT-1: an expiry that is taken a whole wrap late serves only once.
 #[test]
 fn an_expiry_a_wrap_late_serves_once() {
     for timing in ["WEIR_LIMIT_EAGER", "WEIR_LIMIT_LAZY"] {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The firmware of the tests.
+//! Builds firmware for the tests.
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use weir_emulate::firmware::Firmware;
 
-/// Compiles `tests/firmware/NAME` with these macros; the file lives as long as the returned folder.
+/// Compiles `tests/firmware/NAME` with these macros. The file exists as long as the returned
+/// folder.
 pub fn build(name: &str, defines: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("firmware.elf");
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/firmware")
         .join(name);
-    // Assembler sources have their own vectors; C sources use those of the C library.
+    // Assembler sources contain their own vectors. C sources use those of the C library.
     let flags: &[&str] = if name.ends_with(".S") {
         &["-nostartfiles"]
     } else {

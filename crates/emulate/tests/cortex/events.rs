@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the firmwares of ports/cortex-m/tests tell of every event (told.h), and what must hold of
-//! it.
+//! Parses the events that the firmware of ports/cortex-m/tests reports (told.h), and checks them.
 use weir_core_sys::curve::{most, most_across, most_across_all};
 use weir_core_sys::{Action, Config, Limiter, Step, W32, Width};
 use weir_emulate::run::{LineStimulus, RunResult, run};
 
 use super::{Elf, Limit, spec};
 
-/// The most instructions from the instant that was armed to the one in the timer's interrupt,
-/// beside the bodies of handlers, with one source in the group.
+/// The most instructions from the armed instant to the instant that the timer's interrupt reads,
+/// without the bodies of handlers, with one source in the group.
 pub const LATENCY: u64 = 400;
-/// How many intervals a run lasts.
+/// The duration of a run in intervals.
 pub const INTERVALS: u64 = 150;
 /// The exception number of IRQ0.
 pub const FIRST_LINE: u32 = 16;
-/// Every action of a step, in the order of their bits.
+/// All actions of a step, in the order of their bits.
 const ACTIONS: [Action; 7] = [
     Action::Serve,
     Action::Ack,
@@ -24,7 +23,7 @@ const ACTIONS: [Action; 7] = [
     Action::Watch,
     Action::Disarm,
 ];
-/// Beginnings of windows are compared with so many services after them.
+/// A window of the curve's check begins at a service and contains at most this many later services.
 const WINDOW: usize = 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,21 +37,21 @@ pub enum Kind {
     Change,
 }
 
-/// What the firmware tells of an event.
+/// An event that the firmware reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
     pub source: usize,
     pub kind: Kind,
     pub pending: bool,
-    /// A request waits after the event.
+    /// Whether a request waits after the event.
     pub waits: bool,
     actions: u32,
     pub is_enabled: bool,
-    /// The exception in which it happens; 0 is a thread.
+    /// The number of the exception in which the event happens; 0 for a thread.
     pub exception: u32,
     pub now: u64,
     pub at: u64,
-    /// The limit in force: interval and burst, if it can change.
+    /// The interval and the burst in force, if the limit can change.
     pub limit: (u64, u8),
 }
 
@@ -79,25 +78,25 @@ impl Event {
         self.actions & action as u32 != 0
     }
 
-    /// An interrupt of the source that did not run its handler.
+    /// Returns whether this is an interrupt of the source that did not run its handler.
     pub fn is_refusal(&self) -> bool {
         self.kind == Kind::Refused || (self.kind == Kind::Request && !self.has(Action::Serve))
     }
 
-    /// A request that was taken: by an interrupt, or by an expiry from the pending bit.
+    /// Returns whether a request was taken, by an interrupt or, from the pending bit, by an expiry.
     pub fn is_taken(&self) -> bool {
         matches!(self.kind, Kind::Request | Kind::Refused) || self.has(Action::Ack)
     }
 }
 
-/// The events that a firmware has told. Their instants go on where the timer wraps: two events are
-/// less than half a wrap apart, as a group ages its sources that often.
+/// Parses the events that a firmware has reported. Instants continue when the timer wraps. Two
+/// events are less than half a wrap apart, because a group ages its sources that often.
 pub fn parse(lines: &str) -> Vec<Event> {
     let mut events: Vec<Event> = lines.lines().map(Event::parse).collect();
     let ahead = |to: u64, from: u64| i64::from((to as u32).wrapping_sub(from as u32) as i32);
     let mut now = events.first().map_or(0, |event| event.now);
     for event in &mut events {
-        // 32 bits of both; `at` may lie before `now`.
+        // Both values have 32 bits; `at` may be before `now`.
         now = now.wrapping_add_signed(ahead(event.now, now));
         event.at = now.wrapping_add_signed(ahead(event.at, event.now));
         event.now = now;
@@ -105,14 +104,14 @@ pub fn parse(lines: &str) -> Vec<Event> {
     events
 }
 
-/// The hexadecimal words of a line.
+/// Parses the hexadecimal words of a line.
 pub fn words(line: &str) -> Vec<u32> {
     line.split(' ')
         .map(|word| u32::from_str_radix(word, 16).unwrap())
         .collect()
 }
 
-/// The macros of limited.c for one source.
+/// Returns the macros of limited.c for one source.
 pub fn defines(limit: &Limit, more: &[&str]) -> Vec<String> {
     let mut all = vec![
         limit.initialiser("LIMIT0"),
@@ -123,7 +122,7 @@ pub fn defines(limit: &Limit, more: &[&str]) -> Vec<String> {
     all
 }
 
-/// Runs a firmware until it ends, which has told everything by then.
+/// Runs a firmware until it ends. By then it has reported all events.
 pub fn told(elf: &Elf, floods: &[LineStimulus], counters: &[&str], cycles: u64) -> RunResult {
     let mut spec = spec(elf, floods, cycles + 100_000_000);
     spec.counters = counters.iter().map(ToString::to_string).collect();
@@ -132,7 +131,7 @@ pub fn told(elf: &Elf, floods: &[LineStimulus], counters: &[&str], cycles: u64) 
     result
 }
 
-/// The events of a run of [`INTERVALS`] intervals.
+/// Returns the events of a run of [`INTERVALS`] intervals.
 pub fn flooded(
     elf: &Elf,
     limit: &Limit,
@@ -145,8 +144,8 @@ pub fn flooded(
     (result, events)
 }
 
-/// Replays the events of one source in the machine of core/, which must take the same steps, and
-/// compares the enable bit with what the machine and the user want (LIMIT-ENABLE-1). Nothing is
+/// Replays the events of one source in the limiter of core/, which must take the same steps. Checks
+/// that the enable bit is what the limiter and the user want (LIMIT-ENABLE-1), and that nothing is
 /// served in a thread (LIMIT-ENABLE-4) or while the user has the source off (LIMIT-ENABLE-2).
 pub fn replay<W: Width>(config: &Config, events: &[Event], what: &str) -> Limiter<W> {
     let first = events.first().unwrap_or_else(|| panic!("{what}: no event"));
@@ -156,7 +155,7 @@ pub fn replay<W: Width>(config: &Config, events: &[Event], what: &str) -> Limite
     for (index, event) in events.iter().enumerate() {
         if index > 0 {
             step = next(&mut machine, config, event);
-            // The first event comes before the port lets the line in.
+            // The first event comes before the port enables the line.
             assert_eq!(
                 event.is_enabled,
                 machine.is_on(),
@@ -213,10 +212,10 @@ fn next<W: Width>(machine: &mut Limiter<W>, config: &Config, event: &Event) -> S
     }
 }
 
-/// The instants of the services never exceed the curve (LIMIT-*-1, -2), over changes neither
-/// (LIMIT-CHANGE-1, -2). Returns their number.
+/// Checks that the services never exceed the curve (LIMIT-*-1, -2), not even across changes
+/// (LIMIT-CHANGE-1, -2). Returns the number of services.
 pub fn judge_curve(config: &Config, events: &[Event], jitter: u64, what: &str) -> usize {
-    // The limits one after the other, and each service with the place of its limit in them.
+    // The successive limits, and for each service the index of its limit.
     let mut limits = vec![*config];
     let mut served = Vec::new();
     for event in events {
@@ -252,14 +251,15 @@ pub fn judge_curve(config: &Config, events: &[Event], jitter: u64, what: &str) -
     served.len()
 }
 
-/// What was armed happens at most `latest` ticks late (LIMIT-LIVE-1, LIMIT-SHARED-1).
+/// Checks that each expiry happens at most `latest` ticks after the armed instant (LIMIT-LIVE-1,
+/// LIMIT-SHARED-1).
 pub fn judge_expiries(events: &[Event], latest: u64, what: &str) {
     let mut armed: Option<u64> = None;
     for event in events {
         if event.kind == Kind::Tick && armed.is_some_and(|at| event.now >= at) {
             armed = None;
         }
-        // An event of a thread may come before the timer's interrupt, which it holds back.
+        // An event in a thread may come before the timer's interrupt, which the thread delays.
         if let Some(at) = armed {
             assert!(
                 event.now <= at + latest,
@@ -272,20 +272,20 @@ pub fn judge_expiries(events: &[Event], latest: u64, what: &str) {
     }
 }
 
-/// Both judgements on one source that is alone in its group; `body` is what its handler takes, in
-/// instructions. Returns the number of services.
+/// Checks the curve and the expiries of a source that is alone in its group. `body` is the number
+/// of its handler's instructions. Returns the number of services.
 pub fn judge(limit: &Limit, events: &[Event], body: u64, what: &str) -> usize {
     let latest = latest(limit, body);
     judge_expiries(events, latest, what);
     judge_curve(&limit.config, events, latest, what)
 }
 
-/// L in ticks, with `body` instructions more than an empty handler has.
+/// Returns L in ticks. The handler executes `body` instructions more than an empty one.
 pub fn latest(limit: &Limit, body: u64) -> u64 {
     (LATENCY + body).div_ceil(limit.tick()) + 1
 }
 
-/// Every request that was taken is served; one may wait at the end (LIMIT-LIVE-2).
+/// Checks that every taken request is served. One request may wait at the end (LIMIT-LIVE-2).
 pub fn judge_taken(events: &[Event], what: &str) {
     let taken = events.iter().filter(|event| event.is_taken()).count();
     let served = events

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware whose limits `weir generate` made from the text of a system file.
+//! Firmware whose limits `weir generate` made from a system file.
 use std::fmt::Write;
 
 use weir_emulate::firmware::FirmwareError;
@@ -8,20 +8,20 @@ use weir_model::System;
 
 use super::{Elf, compile_with};
 
-/// The system that a text describes.
+/// Parses a system.
 pub fn system(text: &str) -> System {
     weir_model::parse("system.toml", text).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
-/// The header for a system.
+/// Returns the header for a system.
 pub fn header_of(system: &System) -> String {
     let plan = ChipPlan::new(system, chip("cortex-m3").unwrap())
         .unwrap_or_else(|refused| panic!("{refused}: {:?}", refused.reasons));
     header(&plan, "system.toml")
 }
 
-/// The vector table of a program that begins with `main`: the interrupt functions of every source
-/// and of the timer.
+/// Returns the vector table of a program that begins with `main`. It contains the interrupt
+/// functions of all sources and of the timer.
 pub fn vectors(system: &System) -> String {
     let mut text = "static void stop(void)\n{\n    for (;;) {\n    }\n}\n\
          __attribute__((section(\".vectors\"))) void (*const vectors[16 + 32])(void) = {\n\
@@ -42,7 +42,8 @@ pub fn vectors(system: &System) -> String {
     text + "};\n"
 }
 
-/// A program that counts the runs of each handler, and the rounds of its background.
+/// Returns a program that counts the runs of each handler and the iterations of its background
+/// loop.
 pub fn program(system: &System) -> String {
     let mut text = "#include \"weir_system.h\"\nvolatile uint32_t progress;\n".to_owned();
     for source in &system.sources {
@@ -60,13 +61,13 @@ pub fn program(system: &System) -> String {
     text + &vectors(system)
 }
 
-/// Compiles a program that includes the header of `system`, with every warning that firmware is
+/// Compiles a program that includes the header of `system`, with all warnings that firmware is
 /// likely to enable.
 pub fn build(system: &System, program: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
     build_with(&[("weir_system.h", &header_of(system))], program, defines)
 }
 
-/// The same with these headers.
+/// Compiles a program with these headers, like `build`.
 pub fn build_with(
     headers: &[(&str, &str)],
     program: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What the tests of ports/cortex-m share: the limits, and the compiler's command.
+//! Common code for the tests of ports/cortex-m: the limits, and the compiler's command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +16,12 @@ pub mod events;
 pub mod generated;
 pub use crate::arm::has_tools as can_run;
 
-/// Instructions in a tick of the board's timers, which count at 25 MHz.
+/// The number of instructions per tick of the board's timers, which count at 25 MHz.
 pub const PER_TICK: u64 = 5;
-/// Every prescaler of the timer, with an interval of about 100 us in its ticks.
+/// All prescalers of the timer, each with an interval of about 100 us in its ticks.
 pub const DIVISORS: [(u64, u64); 3] = [(1, 2500), (16, 160), (256, 10)];
 
-/// A limit and the prescaler of its timer.
+/// A limit with the prescaler of its timer.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub config: Config,
@@ -29,7 +29,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Every policy with every timing, at every prescaler.
+    /// Returns all policies with all timings, at all prescalers.
     pub fn all() -> Vec<Self> {
         use LimitPolicy::{Bucket, Bursty, Paced, Strict};
         use LimitTiming::{Eager, Lazy, OneShot};
@@ -60,7 +60,7 @@ impl Limit {
         DIVISORS.into_iter().flat_map(at).collect()
     }
 
-    /// Every policy with every timing, each at one of the prescalers, which they take in turn.
+    /// Returns all policies with all timings, each at one of the prescalers in turn.
     pub fn each_kind() -> Vec<Self> {
         let all = Self::all();
         let kinds = all.len() / DIVISORS.len();
@@ -68,7 +68,8 @@ impl Limit {
         (0..kinds).map(at).collect()
     }
 
-    /// What a test tries: every kind at every prescaler in the long form, else each at one.
+    /// Returns the limits that a test tries: in the long form every kind at every prescaler,
+    /// otherwise every kind at one.
     pub fn tried() -> Vec<Self> {
         if crate::is_long() {
             Self::all()
@@ -77,12 +78,12 @@ impl Limit {
         }
     }
 
-    /// Instructions in a tick.
+    /// Returns the number of instructions per tick.
     pub fn tick(&self) -> u64 {
         self.divisor * PER_TICK
     }
 
-    /// Its policy and its timing, as costs.toml and the system file write them.
+    /// Returns the policy and the timing as costs.toml and the system file write them.
     pub fn names(&self) -> [String; 2] {
         let timing = match self.config.timing {
             LimitTiming::OneShot => "one_shot".to_owned(),
@@ -91,7 +92,7 @@ impl Limit {
         [format!("{:?}", self.config.policy).to_lowercase(), timing]
     }
 
-    /// The macro `name`, an initialiser in C.
+    /// Returns the definition of the macro `name` as a C initialiser.
     pub fn initialiser(&self, name: &str) -> String {
         let [policy, timing] = self.names().map(|name| name.to_uppercase());
         format!(
@@ -110,7 +111,7 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// A path in a folder of its own, where nothing is yet.
+    /// Makes a path in a new folder. There is no file at the path yet.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self {
@@ -124,7 +125,7 @@ pub fn compile(source: &str, defines: &[String]) -> Result<Elf, FirmwareError> {
     compile_with(&[root().join(source)], &[], &["-Werror"], defines)
 }
 
-/// Compiles these sources and the port; `includes` are folders of headers beside the port's.
+/// Compiles these sources with the port. `includes` are header folders in addition to the port's.
 pub fn compile_with(
     sources: &[PathBuf],
     includes: &[PathBuf],
@@ -151,12 +152,12 @@ pub fn compile_with(
     Ok(elf)
 }
 
-/// The repository's root.
+/// Returns the root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A run of `cycles` on the board, under floods.
+/// Returns a run of `cycles` cycles on the board under floods.
 pub fn spec(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunSpec {
     let board = EmulatedBoard::MPS2_AN385;
     let mut spec = EmulatedBoard::ATMEGA128.spec(&elf.path, board.clock_hz(), cycles);
@@ -165,13 +166,14 @@ pub fn spec(elf: &Elf, floods: &[LineStimulus], cycles: u64) -> RunSpec {
     spec
 }
 
-/// A flood as `weir run` takes it.
+/// Parses a flood in the form of `weir run`.
 pub fn flood(text: &str) -> LineStimulus {
     let board = EmulatedBoard::MPS2_AN385;
     board.stimulus(text, board.clock_hz()).unwrap()
 }
 
-/// The fixed adversaries: far above the limit, just around it, in bursts, and as fast as it gets.
+/// Returns the fixed adversaries: floods far above the limit, around the limit, in bursts, and at
+/// the highest rate.
 pub fn adversaries(line: &str, limit: &Limit) -> [LineStimulus; 4] {
     let interval = limit.config.interval * limit.tick();
     [
@@ -191,8 +193,9 @@ pub fn adversaries(line: &str, limit: &Limit) -> [LineStimulus; 4] {
     .map(|pattern| flood(&format!("{line}={pattern}")))
 }
 
-/// A random adversary until cycle `end`: floods of up to 80 requests, of every rate around the
-/// limit and above it, aligned with each other at random, and quiet times of up to eight intervals.
+/// Returns a random adversary until cycle `end`. It consists of floods of up to 80 requests and
+/// pauses of up to eight intervals. The rates are around the limit and above it, and the floods
+/// have random phases.
 pub fn storm(line: &str, interval: u64, seed: u64, end: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut times = Vec::new();
@@ -201,7 +204,7 @@ pub fn storm(line: &str, interval: u64, seed: u64, end: u64) -> LineStimulus {
         let gap = if random.random_bool(0.5) {
             random.random_range(30..interval * 3 / 2)
         } else {
-            // About as far apart as the limit allows.
+            // The gap is about as long as the limit requires.
             random.random_range(interval - interval / 50..interval + interval / 50)
         };
         let scatter = if random.random_bool(0.3) { 0 } else { gap / 2 };
@@ -215,7 +218,7 @@ pub fn storm(line: &str, interval: u64, seed: u64, end: u64) -> LineStimulus {
     requests(line, times)
 }
 
-/// Requests at these cycles.
+/// Returns requests at these cycles.
 pub fn requests(line: &str, times: Vec<u64>) -> LineStimulus {
     LineStimulus {
         line: flood(&format!("{line}=1Hz")).line,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The bounds of `weir check` on the board mps2-an385: systems are drawn, generated, compiled and
-//! flooded, and nothing takes longer than their analysis says. Probes measure it: interrupts
-//! without a limit that come at known instants, more urgent than the group, of its own priority
-//! (taken before its timer and after it), and less urgent; and a job of the background.
+//! Tests the bounds of `weir check` on the board mps2-an385. Random systems are generated, compiled
+//! and flooded, and nothing may take longer than the analysis says. Probes measure this. They are
+//! unlimited interrupts that come at known instants: more urgent than the group, of the group's
+//! priority (taken before or after its timer), and less urgent. A background job is measured, too.
 
 use std::fmt::Write;
 
@@ -17,22 +17,22 @@ use weir_analysis::{Analysis, analyse};
 use weir_emulate::run::{RunResult, run};
 use weir_model::System;
 
-/// The name, the line and the priority of each probe; that of the group is 128.
+/// The name, the line and the priority of each probe. The group's priority is 128.
 const PROBES: [(&str, u32, u32); 4] = [
     ("above", 5, 32),
     ("before", 3, 128),
     ("behind", 30, 128),
     ("below", 31, 240),
 ];
-/// The lines of limited sources: some are taken before the timer's IRQ10, some behind it.
+/// The lines of limited sources. Some are taken before the timer's IRQ10, others after it.
 const LINES: [u32; 8] = [20, 6, 24, 7, 22, 11, 26, 9];
-/// The instructions of a handler beside the function that is its body: the call and the return, the
-/// counting, the registers.
+/// The instructions of a handler without the function that is its body: call and return, counting,
+/// and saving registers.
 const CALL: u64 = 20;
-/// Those of a probe, which also reads a timer.
+/// The same instructions for a probe, which also reads a timer.
 const READ: u64 = 40;
 
-/// The length of a run.
+/// The duration of a run in cycles.
 const CYCLES: u64 = 10_000_000;
 
 /// A limited source.
@@ -43,7 +43,7 @@ struct Drawn {
     interval: u64,
 }
 
-/// A drawn system.
+/// A random system.
 struct Draw {
     sources: Vec<Drawn>,
     bodies: [u64; PROBES.len()],
@@ -58,7 +58,7 @@ impl Draw {
         let members = random.random_range(1..=5);
         let prescaler = [1, 1, 16, 256][random.random_range(0..4)];
         let tick = prescaler * PER_TICK;
-        // Intervals are multiples of one, so that expiries meet.
+        // All intervals are multiples of one number, so that expiries coincide.
         let base = random.random_range(8_000_u64..40_000);
         let sources: Vec<Drawn> = LINES
             .into_iter()
@@ -90,9 +90,9 @@ impl Draw {
                 }
             })
             .collect();
-        // What keeps the group waiting makes expiries meet, too.
+        // Work that delays the group also makes expiries coincide.
         let bodies = [3000, 200, 200, 200].map(|most| random.random_range(10..most));
-        // A probe slides past the intervals, some ticks each time.
+        // A probe moves relative to the intervals, by some ticks each time.
         let slide = |_| (base * 6 / PER_TICK + random.random_range(20..200)) * PER_TICK;
         let periods = PROBES.map(slide);
         let job = random.random_range(100..20_000);
@@ -149,7 +149,7 @@ impl Draw {
         text + &vectors(&self.system)
     }
 
-    /// How an adversary asks by the lines of the limited sources.
+    /// Returns the floods of an adversary on the lines of the limited sources.
     fn adversary(&self, seed: u64) -> Vec<String> {
         let mut random = ChaCha12Rng::seed_from_u64(seed);
         let mut ask = |source: &Drawn| {
@@ -173,7 +173,7 @@ impl Draw {
         self.sources.iter().map(&mut ask).collect()
     }
 
-    /// Runs it with the probes' requests and these floods.
+    /// Runs the firmware with the probes' requests and these floods.
     fn run(&self, elf: &Elf, floods: &[String]) -> RunResult {
         let probes = PROBES.iter().zip(self.periods);
         let probes = probes.map(|((_, line, _), period)| {
@@ -196,11 +196,12 @@ impl Draw {
         run(&spec).unwrap()
     }
 
-    /// The longest responses that were seen under these floods, of the probes and of the job; no
-    /// interrupt runs longer than its costs say.
+    /// Returns the longest response times of the probes and of the job under these floods. Asserts
+    /// that no interrupt runs longer than its stated costs.
     fn worst_seen(&self, floods: &[Vec<String>]) -> Vec<u64> {
         let elf = build(&self.system, &self.program(), &[]).unwrap_or_else(|e| panic!("{e}"));
-        // Without the others a probe is as late as its own run is long, and the timers began apart.
+        // Without the other sources, a probe's lateness is its own run time plus the offset between
+        // the timers.
         let alone = self.run(&elf, &[]);
         let runs = longest_runs(&self.system, &analyse(&self.system));
         let mut worst = vec![0; PROBES.len() + 1];
@@ -234,7 +235,7 @@ impl Draw {
         worst
     }
 
-    /// The bounds of the probes and of the job; none: the draw asks for too much.
+    /// Returns the bounds of the probes and of the job. `None` if the system has no bounds.
     fn bounds(&self) -> Option<Vec<u64>> {
         let analysis = analyse(&self.system);
         let first = self.sources.len();
@@ -252,7 +253,7 @@ impl Draw {
     }
 }
 
-/// So many requests that one always waits.
+/// Returns a flood so fast that a request always waits.
 fn always(source: &Drawn) -> String {
     format!("IRQ{}=bursts:2:gap=300cycles:period=601cycles", source.line)
 }
@@ -262,7 +263,7 @@ fn bound(analysis: &Analysis, part: Part) -> Option<u64> {
     row.outcome.as_ref().ok().map(|solution| solution.response)
 }
 
-/// The system file of a draw.
+/// Returns the system file of a random system.
 fn text(sources: &[Drawn], bodies: [u64; 4], periods: [u64; 4], job: u64) -> String {
     let mut text = "schema = 1\n[cpu]\nboard = \"mps2-an385\"\n".to_owned();
     for source in sources {
@@ -276,7 +277,7 @@ fn text(sources: &[Drawn], bodies: [u64; 4], periods: [u64; 4], job: u64) -> Str
         .unwrap();
     }
     for (((name, line, priority), body), period) in PROBES.iter().zip(bodies).zip(periods) {
-        // Rounded up to whole millihertz, so that the probe is no faster than that.
+        // The rate is rounded up to whole millihertz, so that the probe is not faster than stated.
         let rate = (125_000_000_000_u64.div_ceil(period)) as f64 / 1000.0;
         write!(
             text,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limits of ports/cortex-m that change while they run, and the record of a source: held event by
-//! event against the machine of core/, under floods on the board mps2-an385.
+//! Tests limits of ports/cortex-m that change at run time, and the record of a source. Both are
+//! compared with the limiter of core/, event by event, under floods on the board mps2-an385.
 
 use crate::cortex::events::{
     Event, INTERVALS, Kind, defines, flooded, judge_curve, judge_expiries, judge_taken, latest,
@@ -12,8 +12,8 @@ use weir_core_sys::{Action, LimitPolicy, Record, W32};
 use weir_emulate::run::LineStimulus;
 
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
-/// The most instructions for which a call that changes a limit holds the group back, and its
-/// interrupts find more to do.
+/// The most instructions for which a call that changes a limit delays the group, including the
+/// additional work of the group's interrupts afterwards.
 const CHANGE: u64 = 1000;
 
 fn tunable(limit: &Limit, changes: &[(u64, u8)], pause: u64) -> Elf {
@@ -36,13 +36,14 @@ fn run(limit: &Limit, elf: &Elf, flood: LineStimulus, what: &str) -> Vec<Event> 
         machine.record().map(|record| u64::from(record.served)),
         Some(result.counters["served0"])
     );
-    // LIMIT-CHANGE-4: what cannot be kept is refused. The replay shows that nothing changes then.
+    // LIMIT-CHANGE-4: a limit that cannot be kept is rejected. The replay shows that nothing
+    // changes.
     assert_eq!(result.counters["misjudged"], 0, "{what}");
     events
 }
 
 /// LIMIT-CHANGE-1, -2 and -4: pairs in which one curve lies above the other, and pairs whose curves
-/// cross, at every distance from much less than an interval to several.
+/// cross. The changes are at distances from much less than an interval to several intervals.
 #[test]
 fn cortex_m_keeps_the_curves_over_changes() {
     if !can_run() {
@@ -82,7 +83,7 @@ fn cortex_m_keeps_the_curves_over_changes() {
     });
 }
 
-/// LIMIT-CHANGE-3: changes whose curves do not cross do not starve a source, however often they
+/// LIMIT-CHANGE-3: if the curves do not cross, changes do not starve a source, however often they
 /// come.
 #[test]
 fn cortex_m_is_not_starved_by_changes() {
@@ -92,7 +93,7 @@ fn cortex_m_is_not_starved_by_changes() {
     Limit::each_kind().into_par_iter().for_each(|limit| {
         let (interval, burst) = (limit.config.interval, limit.config.burst);
         let slower = interval * 3 / 2;
-        // As fast as it gets, or about once in an interval.
+        // The changes come as fast as possible, or about once in an interval.
         let pauses = [5, interval * limit.tick() / 25];
         for pause in &pauses[usize::from(limit.divisor == 16)..] {
             let elf = tunable(&limit, &[(interval, burst), (slower, burst)], *pause);
@@ -108,7 +109,7 @@ fn cortex_m_is_not_starved_by_changes() {
                 LimitPolicy::Bursty => u64::from(burst),
                 _ => 1,
             };
-            // One-shot: the next request starts the period.
+            // With one-shot timing, the next request starts the period.
             let least = span / (slower + 2 * late + 700 / limit.tick()) * per_period;
             let served = served.count() as u64;
             assert!(
@@ -119,7 +120,7 @@ fn cortex_m_is_not_starved_by_changes() {
     });
 }
 
-/// LIMIT-RECORD-1 and -3: the record is that of the machine of core/ after the same events.
+/// LIMIT-RECORD-1 and -3: the record equals that of the limiter of core/ after the same events.
 #[test]
 fn cortex_m_keeps_the_record_of_core() {
     const WORK: u64 = 200;
@@ -132,7 +133,7 @@ fn cortex_m_keeps_the_record_of_core() {
         let cycles = limit.config.interval * limit.tick();
         let mut overloads = 0;
         for seed in 0..2 {
-            // Around the burst's rate.
+            // The requests have about the rate of the burst.
             let apart = cycles / u64::from(limit.config.burst);
             let storm = storm("IRQ20", apart, seed, INTERVALS * cycles * 4 / 5);
             let what = format!("{limit:?} {seed}");
@@ -151,7 +152,8 @@ fn cortex_m_keeps_the_record_of_core() {
                 },
                 "{what}"
             );
-            // Five to eight instructions in a turn of the handler's loop, beside the decision.
+            // An iteration of the handler's loop has five to eight instructions. The decision comes
+            // in addition.
             let ran = seen.longest_handler * limit.tick();
             assert!(
                 ran + limit.tick() >= WORK * 5 && ran <= WORK * 8 + 400 + limit.tick(),
@@ -161,7 +163,8 @@ fn cortex_m_keeps_the_record_of_core() {
             assert_eq!(count("served0"), u64::from(seen.served), "{what}");
             assert_eq!((count("torn"), count("misordered")), (0, 0), "{what}");
             assert_eq!(count("begun"), u64::from(seen.overloads), "{what}");
-            // A lazy bursty limiter sees the end of the last one when the next request comes.
+            // A lazy bursty limiter detects the end of the last overload only when the next request
+            // comes.
             assert!(count("begun") - count("ended") <= 1, "{what}");
             overloads += seen.overloads;
         }
@@ -169,7 +172,7 @@ fn cortex_m_keeps_the_record_of_core() {
     });
 }
 
-/// A weir_limit_record_t with 32-bit ticks, as it lies in memory.
+/// Parses a weir_limit_record_t with 32-bit ticks from memory words.
 fn record_of(words: &[u32]) -> Record {
     Record {
         taken: words[0],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! ports/cortex-m on the board mps2-an385: what `ports/cortex-m/tests/limited.c` tells of every
-//! event is held against the machine of core/, and what it served against the curves of
-//! core/CONTRACTS.md. Every test needs QEMU and the compiler for Arm.
+//! Tests ports/cortex-m on the board mps2-an385. The events that `ports/cortex-m/tests/limited.c`
+//! reports are compared with the limiter of core/, and its services with the curves of
+//! core/CONTRACTS.md. All tests need QEMU and the compiler for Arm.
 
 use crate::cortex::events::{
     Event, FIRST_LINE, INTERVALS, Kind, LATENCY, defines, flooded, judge, judge_curve,
@@ -14,19 +14,19 @@ use weir_emulate::board::EmulatedBoard;
 use weir_emulate::run::RunResult;
 use weir_emulate::stimulus::arrivals;
 
-/// The firmware that tells its events.
+/// The firmware that reports its events.
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
-/// The exception of IRQ20, and of the timer's line.
+/// The exception numbers of IRQ20 and of the timer's line.
 const LINE: u32 = FIRST_LINE + 20;
 const TIMER: u32 = FIRST_LINE + 10;
 
-/// The cycles that a run lasts.
+/// Returns the duration of a run in cycles.
 fn end(limit: &Limit) -> u64 {
     INTERVALS * limit.config.interval * limit.tick()
 }
 
-/// Runs a limit under the fixed adversaries and two random ones, and holds each run against the
-/// machine of core/ and the curves. `judge_more` gets its result, its events and its name.
+/// Runs a limit under the fixed adversaries and two random ones. Compares each run with the limiter
+/// of core/ and with the curves. `judge_more` gets the result, the events and the name of each run.
 fn under_adversaries(elf: &Elf, limit: &Limit, judge_more: impl Fn(&RunResult, &[Event], &str)) {
     let interval = limit.config.interval * limit.tick();
     let storms = (0..2).map(|seed| storm("IRQ20", interval, seed, end(limit)));
@@ -50,8 +50,8 @@ fn cortex_m_takes_every_step_of_core_under_adversaries() {
     Limit::tried().into_par_iter().for_each(|limit| {
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
         under_adversaries(&elf, &limit, |_, events, text| {
-            // LIMIT-OVERLOAD-2: every refusal masks the source, and the next one comes after an
-            // expiry. An eager limiter refuses none.
+            // LIMIT-OVERLOAD-2: every refusal masks the source, and the next refusal comes after an
+            // expiry. An eager limiter refuses no request.
             let mut is_refused = false;
             for event in events {
                 if event.is_refusal() {
@@ -64,7 +64,8 @@ fn cortex_m_takes_every_step_of_core_under_adversaries() {
     });
 }
 
-/// In lasting overload: LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3, -PROMPT-1, -OVERLOAD-1.
+/// Tests LIMIT-STRICT-2, -PACED-2, -BUCKET-2, -BURSTY-3, -PROMPT-1 and -OVERLOAD-1 in a lasting
+/// overload.
 #[test]
 fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
     if !can_run() {
@@ -77,7 +78,7 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
         let what = format!("{limit:?}");
         replay::<Bare<W32>>(&limit.config, &events, &what);
         judge(&limit, &events, 0, &what);
-        // From the third period on. A request is on its way for at most 700 cycles.
+        // The check begins with the third period. A request takes at most 700 cycles to arrive.
         let (interval, burst) = (limit.config.interval, u64::from(limit.config.burst));
         let begin = events[0].now + 3 * interval * burst;
         let last = events.last().unwrap().now;
@@ -95,7 +96,8 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
         let (ticks, taken) = (ticks.count() as u64, taken.count() as u64);
         match limit.config.policy {
             LimitPolicy::Bursty => {
-                // One interrupt of the timer for each period, and the burst less one of the source.
+                // Each period has one interrupt of the timer, and one interrupt of the source less
+                // than the burst.
                 let period = match limit.config.timing {
                     LimitTiming::OneShot => interval + 2 * late + 700 / limit.tick(),
                     _ => interval,
@@ -120,7 +122,8 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
                 assert_eq!((ticks, taken), (count, 0), "{what}");
             }
             _ => {
-                // The exact rate, and no service later than L after the first instant allowed.
+                // The rate is exact, and no service is later than L after the first allowed
+                // instant.
                 assert!(count.abs_diff(span / interval) <= 1, "{what}: {count}");
                 for (index, &at) in served.iter().enumerate() {
                     let nominal = served[0] + index as u64 * interval;
@@ -132,7 +135,7 @@ fn cortex_m_serves_what_it_may_in_overload_by_one_interrupt_each() {
     });
 }
 
-/// LIMIT-ENABLE-1 to -4, LIMIT-RECORD-2.
+/// Tests LIMIT-ENABLE-1 to -4 and LIMIT-RECORD-2.
 #[test]
 fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
     if !can_run() {
@@ -150,7 +153,8 @@ fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
                 let what = format!("{limit:?} {record} {}", flood.stimulus);
                 let (_, events) = flooded(&elf, &limit, std::slice::from_ref(flood), &[]);
                 replay::<Bare<W32>>(&limit.config, &events, &what);
-                // While the user holds a due request back, paced is up to an interval late.
+                // While the user delays a due request, a paced limiter may be late by up to an
+                // interval.
                 judge_curve(&limit.config, &events, limit.config.interval - 1, &what);
                 judge_user(&limit, &events, &what);
             }
@@ -158,10 +162,10 @@ fn cortex_m_follows_the_user_and_changes_nothing_by_its_record() {
     });
 }
 
-/// LIMIT-ENABLE-3: what waits when the user enables the source is served within an interval, and at
-/// once if the source has rested for long enough.
+/// Checks LIMIT-ENABLE-3: a request that waits when the user enables the source is served within an
+/// interval, and at once if the source has been idle for long enough.
 fn judge_user(limit: &Limit, events: &[Event], what: &str) {
-    // Bursty: a clearing may come after the rest.
+    // With bursty, the count may be cleared after the pause.
     let late = latest(limit, 40 * 4);
     let rest = match limit.config.policy {
         LimitPolicy::Bursty => 2 * limit.config.interval,
@@ -180,7 +184,7 @@ fn judge_user(limit: &Limit, events: &[Event], what: &str) {
                 event.exception == LINE || event.exception == TIMER,
                 "{what}: {event:?}"
             );
-            // LIMIT-ENABLE-4.
+            // LIMIT-ENABLE-4: requests are served only in an interrupt or a tick.
             assert!(event.kind == Kind::Request || event.kind == Kind::Tick);
         }
         if event.kind != Kind::Enable || (held == 0 && !event.waits) {
@@ -188,7 +192,7 @@ fn judge_user(limit: &Limit, events: &[Event], what: &str) {
         }
         let has_rested = last_served.is_none_or(|at| event.now - at > rest + late);
         let most = event.now + late + if has_rested { 0 } else { limit.config.interval };
-        // Until the user disables it again, or the run ends.
+        // The check ends when the user disables the source again, or at the end of the run.
         for after in &events[index + 1..] {
             if after.kind == Kind::Disable {
                 assert!(after.now <= most, "{what}: not served after {event:?}");
@@ -215,15 +219,16 @@ fn cortex_m_loses_nothing_below_the_limit() {
     }
     Limit::tried().into_par_iter().for_each(|limit| {
         let elf = compile(SOURCE, &defines(&limit, &["WEIR_LIMIT_RECORD=0"])).unwrap();
-        // A tick for the rounding of instants, and the latency of an expiry (eager).
+        // A tick is added for the rounding of instants, and the latency of an expiry with eager
+        // timing.
         let least = (limit.config.interval + 1) * limit.tick() + LATENCY + limit.tick();
         let text = format!("IRQ20=uniform:{least}cycles..{}cycles:seed=4", 2 * least);
         let flood = flood(&text);
         let (result, events) = flooded(&elf, &limit, std::slice::from_ref(&flood), &[]);
         replay::<Bare<W32>>(&limit.config, &events, &text);
         let served = judge(&limit, &events, 0, &text);
-        // LIMIT-LOSS-1. The flood goes on while the firmware tells its events; one request may come
-        // before the first of them, and one at the end.
+        // Checks LIMIT-LOSS-1. The flood also covers the time before and after the reported events:
+        // one request may come before the first event, and one at the end.
         let clock = EmulatedBoard::MPS2_AN385.clock_hz();
         let offered = arrivals(&flood.stimulus, clock)
             .unwrap()
@@ -235,7 +240,7 @@ fn cortex_m_loses_nothing_below_the_limit() {
         );
         assert!(!events.iter().any(Event::is_refusal));
         if limit.config.timing == LimitTiming::Lazy {
-            // LIMIT-LAZY-1.
+            // LIMIT-LAZY-1: below the limit the timer never interrupts.
             let requests = events.iter().filter(|event| event.kind == Kind::Request);
             assert_eq!(requests.count(), served, "{limit:?}");
             let timer = result.vectors.iter().find(|used| used.name == "IRQ10");
@@ -244,7 +249,8 @@ fn cortex_m_loses_nothing_below_the_limit() {
     });
 }
 
-/// LIMIT-TIMERLESS-1: the same with SysTick, every fifth of an interval, in place of the timer.
+/// LIMIT-TIMERLESS-1: the same test with SysTick instead of the timer, with five ticks per
+/// interval.
 #[test]
 fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
     if !can_run() {
@@ -268,24 +274,25 @@ fn cortex_m_keeps_its_limits_by_a_tick_that_exists_already() {
     });
 }
 
-/// SysTick, which has 24 bits, as the timer of the group, beside a counter.
+/// Tests the 24-bit SysTick as the timer of the group, with a separate counter.
 #[test]
 fn cortex_m_keeps_its_limits_by_systick() {
     if !can_run() {
         return;
     }
-    // Another timer changes nothing that depends on the kind: the short form has every other one.
+    // The timer makes no difference between the kinds of limits, so the short form tries every
+    // other one.
     let step = if crate::is_long() { 1 } else { 2 };
     let limits = Limit::all().into_iter().filter(|limit| limit.divisor == 1);
     let limits: Vec<Limit> = limits.step_by(step).collect();
     limits.into_par_iter().for_each(|limit| {
         let mut macros = vec!["WEIR_LIMIT_RECORD=0", "SYSTICK"];
         let elf = compile(SOURCE, &defines(&limit, &macros)).unwrap();
-        // In QEMU the cycle counter stands still.
+        // In QEMU the cycle counter does not count.
         macros.push("CYCLES");
         compile(SOURCE, &defines(&limit, &macros)).unwrap();
         under_adversaries(&elf, &limit, |result, events, text| {
-            // It interrupts as often as the dual timer does: once for each expiry.
+            // SysTick interrupts as often as the dual timer does: once for each expiry.
             let ticks = events.iter().filter(|event| event.kind == Kind::Tick);
             let timer = result.vectors.iter().find(|used| used.name == "SYSTICK");
             let taken = timer.map_or(0, |used| used.taken);
@@ -294,7 +301,8 @@ fn cortex_m_keeps_its_limits_by_systick() {
     });
 }
 
-/// An interval beyond the 24 bits of SysTick, which comes in between and finds nothing due.
+/// An interval may exceed the 24 bits of SysTick. SysTick then interrupts in between and finds
+/// nothing due.
 #[test]
 fn cortex_m_waits_longer_than_systick_counts() {
     if !can_run() {
@@ -307,8 +315,8 @@ fn cortex_m_waits_longer_than_systick_counts() {
         };
         Limit { config, ..limit }
     };
-    // Strict eager, and in the long form paced lazy. The others set the timer in the same way, and
-    // a run takes 20 s.
+    // Strict eager is tried, and paced lazy in the long form. The other kinds set the timer in the
+    // same way, and a run takes 20 s.
     let kinds: &[usize] = if crate::is_long() { &[0, 3] } else { &[0] };
     let limits: Vec<Limit> = kinds.iter().map(|kind| long(Limit::all()[*kind])).collect();
     limits.into_par_iter().for_each(|limit| {
@@ -355,7 +363,7 @@ fn cortex_m_groups_nest_and_critical_sections_hold_back_only_theirs() {
     let counters = ["served0", "served_urgent", "nested", "held", "held_urgent"];
     let (result, events) = flooded(&elf, &limit, &floods, &counters);
     replay::<Bare<W32>>(&limit.config, &events, "nested");
-    // A critical section of 500 turns, of at most ten instructions, holds the group back.
+    // A critical section of 500 iterations with at most ten instructions each delays the group.
     let late = latest(&limit, 5000 + 10 * 500);
     judge_expiries(&events, late, "nested");
     judge_curve(&limit.config, &events, late, "nested");

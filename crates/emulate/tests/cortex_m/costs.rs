@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What a limit of ports/cortex-m costs: instructions by policy, which must be those of
-//! boards/mps2-an385/costs.toml where the installed compiler has a column there, and bytes.
+//! Measures the costs of ports/cortex-m's limits. The instructions by policy must equal those of
+//! boards/mps2-an385/costs.toml if that file has a column for the installed compiler. The bytes are
+//! measured, too.
 //!
-//! Searched is the longest of each event, by floods of [`RUN`] intervals over a wrap of the timer:
-//! storms of every rate around the limit and above it, at random phases ([`storm`]), and bursts
-//! within the limit. What runs the handler is told from what does not by its length: the body has
-//! [`SHORT`] instructions in one firmware and [`LONG`] in another, which is the same otherwise.
+//! The test searches for the longest interrupt of each kind, with floods of [`RUN`] intervals that
+//! include a wrap of the timer. The floods are storms of rates around and above the limit at random
+//! phases ([`storm`]), and bursts within the limit. Two firmwares differ only in the handler's
+//! body, which has [`SHORT`] or [`LONG`] instructions. By the length of an interrupt the test tells
+//! whether the handler ran in it.
 //!
 //! `cargo test -p weir-emulate --test main cortex_m::costs -- --nocapture` prints the tables.
 
@@ -21,15 +23,16 @@ use weir_emulate::firmware::Toolchain;
 use weir_emulate::run::{LineStimulus, run};
 
 const SOURCE: &str = "ports/cortex-m/tests/cost.c";
-/// Instructions in the handler's body: as few as possible, or more than any two events differ by.
+/// The number of instructions in the handler's body: as few as possible, or more than the
+/// difference between any two kinds of interrupts.
 const SHORT: u64 = 2;
 const LONG: u64 = 1000;
-/// The intervals of a search.
+/// The duration of a search in intervals.
 const RUN: u64 = 1200;
 /// The cycles until the firmware has started its sources.
 const STARTED: u64 = 2000;
 
-/// A firmware with these limits in one group.
+/// Builds a firmware with these limits in one group.
 fn elf(limits: &[Limit], more: &[String]) -> Elf {
     let mut defines = vec!["WEIR_LIMIT_RECORD=0".to_owned()];
     let join = |prefix: &str| {
@@ -48,8 +51,8 @@ fn elf(limits: &[Limit], more: &[String]) -> Elf {
     compile(SOURCE, &defines).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The instructions of the longest interrupt of a source's line and of the timer, from cycle
-/// `begin` to `end`; 0 if there is none.
+/// Returns the instructions of the longest interrupt of a source's line, and of the timer, from
+/// cycle `begin` to `end`. 0 if there is none.
 fn longest(elf: &Elf, floods: &[LineStimulus], begin: u64, end: u64) -> (u64, u64) {
     let mut spec = spec(elf, floods, end - begin);
     spec.warmup_cycles = begin;
@@ -61,7 +64,8 @@ fn longest(elf: &Elf, floods: &[LineStimulus], begin: u64, end: u64) -> (u64, u6
     (of("IRQ20"), of("IRQ10"))
 }
 
-/// The longest of each event, by its name in boards/atmega128/costs.toml.
+/// Returns the instructions of the longest interrupt of each kind, by its name in
+/// boards/atmega128/costs.toml.
 fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
     let (interval, burst) = (limit.config.interval * PER_TICK, limit.config.burst);
     let end = RUN * interval;
@@ -70,7 +74,7 @@ fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
     let [short, long] =
         [SHORT, LONG].map(|padding| elf(&[*limit], &[wrap.clone(), format!("PADDING={padding}")]));
     let beyond = [storm("IRQ20", interval, 1, end)];
-    // So many requests at most, and then none until the limiter has forgotten them.
+    // At most this many requests come. Then none come until the limiter has forgotten them.
     let within = [flood(&format!(
         "IRQ20=bursts:{burst}:gap={}cycles:period={}cycles",
         interval / 7,
@@ -88,7 +92,8 @@ fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
         "only the body differs"
     );
     if limit.config.timing == LimitTiming::Lazy {
-        // The longest of all, unless one that was served is longer.
+        // The longest refusal is the longest interrupt of all, unless an interrupt that served is
+        // longer.
         let (request, _) = longest(&short, &beyond, STARTED, end);
         let refused = if request > served + SHORT {
             request
@@ -103,7 +108,8 @@ fn costs(limit: &Limit) -> BTreeMap<&'static str, u64> {
     all
 }
 
-/// The first request that a lazy limiter refuses: one more than the burst.
+/// Returns the cost of the first request that a lazy limiter refuses, with one request more than
+/// the burst.
 fn first_refusal(limit: &Limit, short: &Elf) -> u64 {
     let times: Vec<u64> = (0..=u64::from(limit.config.burst))
         .map(|n| 5000 + 300 * n)
@@ -112,23 +118,25 @@ fn first_refusal(limit: &Limit, short: &Elf) -> u64 {
     longest(short, &[requests("IRQ20", times)], last - 100, last + 200).0
 }
 
-/// The longest expiry in vain of a lazy limiter: after an overload, the source is silent.
+/// Returns the cost of the longest expiry of a lazy limiter that serves nothing. Such an expiry
+/// comes when the source is silent after an overload.
 fn last_expiry(limit: &Limit, short: &Elf, long: &Elf) -> u64 {
     let (interval, burst) = (
         limit.config.interval * PER_TICK,
         u64::from(limit.config.burst),
     );
-    // One more than the burst, and then as many as use up the next one.
+    // The requests are one more than the burst, followed by enough to use up the next burst.
     let mut times: Vec<u64> = (0..=burst).map(|n| 5000 + 300 * n).collect();
     let next = times[0] + interval + 1500;
     times.extend((1..burst).map(|n| next + 300 * n));
-    // Or without a pause, until it masks for one more interval.
+    // The requests may also come without a pause, until the limiter masks the source for another
+    // interval.
     let lasting: Vec<u64> = (0..40).map(|n| 5000 + n * interval / 8).collect();
     let vain = [times, lasting].map(|times| {
         let silent = times[times.len() - 1];
         let floods = [requests("IRQ20", times)];
         let end = silent + 12 * interval;
-        // Only windows in which no handler runs.
+        // Only windows in which no handler runs are considered.
         let windows = (0..16).map(|half| silent + 400 + half * interval / 2);
         let mut vain = windows.filter(|&begin| longest(long, &floods, begin, end).1 < LONG);
         vain.next()
@@ -169,7 +177,7 @@ fn cortex_m_costs_are_those_of_the_file() {
                 found.is_some_and(|columns| columns.as_table().is_some_and(|all| !all.is_empty()));
             let is_right =
                 kept.and_then(toml::Value::as_integer) == i64::try_from(instructions).ok();
-            // Another compiler's code costs something else.
+            // The code of another compiler has other costs.
             if !is_right && (kept.is_some() || !has_column) {
                 differ.push(format!("{}.{event}", path.join(".")));
             }
@@ -182,7 +190,7 @@ fn cortex_m_costs_are_those_of_the_file() {
     );
 }
 
-/// Bytes of code and constants, and of variables.
+/// Returns the bytes of code and constants, and the bytes of variables.
 fn bytes(elf: &Elf) -> (u64, u64) {
     let content = std::fs::read(&elf.path).unwrap();
     let file = object::File::parse(&*content).unwrap();
@@ -208,13 +216,13 @@ fn cortex_m_limits_are_small() {
         let tunable = bytes(&elf(&[*limit; 2], &["TUNABLE".to_owned()]));
         let first = (one.0 - none.0, one.1 - none.1);
         let second = (two.0 - one.0, two.1 - one.1);
-        // Both together, with what changes them in core/.
+        // The size of both sources together, including the functions of core/ that change limits.
         let changing = (tunable.0 - none.0, tunable.1 - none.1);
         println!(
             "{:?}: {first:?} bytes of flash and RAM with the timer, {second:?} for another, {changing:?} for two that change",
             limit.names()
         );
-        // With the timer, its interrupt and the set-up in it.
+        // The sizes include the timer, its interrupt and its set-up.
         for (flash, memory) in [first, second, (changing.0 / 2, changing.1 / 2)] {
             assert!(flash <= 2048 && memory <= 32, "{limit:?} {flash} {memory}");
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Headers that `weir generate --chip cortex-m3` writes: they compile without a warning, keep their
-//! limits on the board, and are refused by a build other than the one that was checked.
+//! Tests headers that `weir generate --chip cortex-m3` writes: they compile without warnings, keep
+//! their limits on the board, and reject a build that differs from the one that was checked.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use weir_emulate::run::{RunResult, run};
 use weir_generate::ChipPlan;
 use weir_model::System;
 
-/// The words of the system file for a limit.
+/// Returns the keys of the system file for a limit.
 fn words(limit: &Limit) -> String {
     let timing = match limit.config.timing {
         LimitTiming::OneShot => "one_shot".to_owned(),
@@ -31,8 +31,8 @@ fn words(limit: &Limit) -> String {
     )
 }
 
-/// A system with one source for each limit, of the names s0, s1, … on IRQ20, IRQ21, …, and a line
-/// without a limit, `free`, which is more urgent.
+/// Returns a system with one source for each limit, named s0, s1, … on IRQ20, IRQ21, …. A line
+/// without a limit, `free`, is more urgent than them.
 fn all_of(limits: &[Limit]) -> System {
     let mut text = "schema = 1\n[cpu]\nboard = \"mps2-an385\"\n\
          [[source]]\nname = \"free\"\nvector = \"IRQ3\"\npriority = 32\nhandler = \"20 cycles\"\nmax_work = 1\n"
@@ -61,7 +61,7 @@ fn cortex_m_headers_keep_every_limit_at_every_prescaler() {
     if !can_run() {
         return;
     }
-    // Eight sources on one timer, and the ninth kind of limit alone.
+    // Eight sources share one timer. The ninth kind of limit is alone.
     let all = Limit::all();
     all.par_chunks(9).for_each(|limits| {
         for group in [&limits[..8], &limits[8..]] {
@@ -72,7 +72,7 @@ fn cortex_m_headers_keep_every_limit_at_every_prescaler() {
             let names: Vec<String> = (0..group.len()).map(|at| format!("s{at}_runs")).collect();
             let mut counters: Vec<&str> = names.iter().map(String::as_str).collect();
             counters.extend(["free_runs", "progress"]);
-            // An interval is about 100 us, so 250 of them.
+            // An interval is about 100 us, so the run lasts 250 intervals.
             let cycles = 3_125_000;
             let result = flooded(&elf, &floods, cycles, &counters);
             for (limit, name) in group.iter().zip(&names) {
@@ -84,7 +84,7 @@ fn cortex_m_headers_keep_every_limit_at_every_prescaler() {
                     _ => (periods, burst),
                 };
                 let served = result.counters[name];
-                // The flood is 9 requests in an interval, so bursts are used up.
+                // The flood has 9 requests per interval, so that it uses up bursts.
                 let least = long.min(9 * periods) * 9 / 10;
                 assert!(
                     (least..=long + short).contains(&served),
@@ -101,7 +101,7 @@ fn cortex_m_headers_keep_every_limit_at_every_prescaler() {
     });
 }
 
-/// The example as its reader builds and floods it; what it counts is in its `expect`.
+/// Builds and floods the example as its readers do. The expected counts are in its `expect`.
 #[test]
 fn cortex_m_example_does_what_it_says() {
     if !can_run() {
@@ -139,7 +139,8 @@ fn cortex_m_example_does_what_it_says() {
     }
 }
 
-/// A board whose timer Weir has no code for names a header of its own, and the limit is the same.
+/// For a board with a timer that Weir does not support, the file names a header of its own, and the
+/// limit is the same.
 #[test]
 fn cortex_m_boards_of_ones_own_name_the_code_of_their_timer() {
     const OWN: &str = "#include <weir/chips/cmsdk.h>\n\
@@ -173,7 +174,7 @@ fn cortex_m_boards_of_ones_own_name_the_code_of_their_timer() {
     assert_eq!(own.counters, known.counters);
     assert!(own.counters["s0_runs"] > 200, "{:?}", own.counters);
 
-    // Another processor is told by another macro, and its build by another option.
+    // Another processor defines another macro, and its build needs another compiler option.
     let facts = read("board.toml").replace("cortex-m3", "cortex-m4");
     let board = Board::parse(&facts, &read("costs.toml")).unwrap();
     let plan = ChipPlan::new(&described, &board).unwrap();
@@ -197,7 +198,8 @@ fn cortex_m_builds_that_were_not_checked_are_told_what_is_missing() {
         Err(error) => error.to_string(),
     };
     for missing in ["WEIR_SOURCE_s1", "WEIR_SOURCE_free", "WEIR_TIMER_DUALTIMER"] {
-        // The macro in front of a body is replaced, so that this is a function that nobody calls.
+        // The macro before a handler's body is removed, so that the body becomes a function that is
+        // never called.
         let text = right
             .replace(missing, "void nobody(void); void nobody(void)")
             .replace("nobody(void);\n", "nobody(void) {}\n");

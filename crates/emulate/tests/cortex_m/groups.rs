@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What sources that share a timer add to its interrupt: instructions, which must not be more than
-//! boards/mps2-an385/costs.toml says in `[instructions.c.group]`, on which `weir check` counts.
+//! Measures the instructions that sources with a shared timer add to the timer's interrupt. They
+//! must not exceed `[instructions.c.group]` of boards/mps2-an385/costs.toml, which `weir check`
+//! uses.
 //!
 //! `cargo test -p weir-emulate --test main cortex_m::groups -- --nocapture` prints the table.
 
@@ -11,10 +12,10 @@ use weir_emulate::firmware::Toolchain;
 use weir_emulate::run::run;
 
 const SOURCE: &str = "ports/cortex-m/tests/group.c";
-/// Ticks that no run of these tests lasts: who is armed for them stays so.
+/// More ticks than any run of these tests. A source whose expiry is this far away stays armed.
 const LONG: u64 = 100_000_000;
 
-/// The firmware whose sources `from..to` are in the group.
+/// Builds the firmware in which sources `from..to` are in the group.
 fn elf(limit: &Limit, from: usize, to: usize) -> Elf {
     let mut others = *limit;
     others.config.interval = LONG;
@@ -29,7 +30,7 @@ fn elf(limit: &Limit, from: usize, to: usize) -> Elf {
     compile(SOURCE, &defines).unwrap()
 }
 
-/// The instructions of the longest run of each vector under the floods.
+/// Returns the instructions of the longest run of each vector under the floods.
 fn longest(elf: &Elf, floods: &[String], cycles: u64, vectors: &[&str]) -> Vec<u64> {
     let floods: Vec<_> = floods.iter().map(|text| flood(text)).collect();
     let result = run(&spec(elf, &floods, cycles)).unwrap();
@@ -40,7 +41,7 @@ fn longest(elf: &Elf, floods: &[String], cycles: u64, vectors: &[&str]) -> Vec<u
     vectors.iter().map(of).collect()
 }
 
-/// Requests of sources `from..to`, so many that each is armed from then on.
+/// Returns requests of sources `from..to`, as many as arm each source for the rest of the run.
 fn arming(from: usize, to: usize) -> impl Iterator<Item = String> {
     (from..to).map(|source| {
         format!(
@@ -50,7 +51,8 @@ fn arming(from: usize, to: usize) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the alarm's interrupt costs in which nothing is due, in the worst state of its one source.
+/// Returns the cost of a timer interrupt in which nothing is due, in the worst state of its only
+/// source.
 fn idle(limit: &Limit) -> u64 {
     let elf = elf(limit, 1, 2);
     let pulses = "IRQ10=uniform:1000cycles..9000cycles:seed=1".to_owned();
@@ -64,12 +66,12 @@ fn idle(limit: &Limit) -> u64 {
         .fold(0, u64::max)
 }
 
-/// What each of the sources beside the first adds to the alarm's interrupts, rounded up.
+/// Returns the cost that each source after the first adds to the timer's interrupts, rounded up.
 fn further(limit: &Limit) -> u64 {
     let apart = 8 * limit.config.interval * PER_TICK;
     let burst = u64::from(limit.config.burst);
     let mut most = 0;
-    // An expiry that serves nothing, and one that serves.
+    // One expiry serves nothing, and another serves a request.
     for (requests, groups) in [
         (burst, &[(8, true)][..]),
         (burst + 1, &[(2, true), (8, false), (8, true)]),
@@ -84,7 +86,7 @@ fn further(limit: &Limit) -> u64 {
         let alone = of(1, false);
         for &(members, armed) in groups {
             let together = of(members, armed);
-            // A line's own interrupt knows nothing of the others.
+            // A line's own interrupt does not depend on the other sources.
             assert!(together[1] <= alone[1], "{limit:?} {members} {together:?}");
             let added = together[0].saturating_sub(alone[0]);
             most = most.max(added.div_ceil(members as u64 - 1));
@@ -98,7 +100,7 @@ fn cortex_m_groups_cost_what_the_file_says() {
     if !can_run() {
         return;
     }
-    // In the short form three of the nine kinds, which may cost no more than the worst.
+    // The short form tries three of the nine kinds. They must not cost more than the worst.
     let step = if crate::is_long() { 1 } else { 3 };
     let limits = Limit::all().into_iter().filter(|limit| limit.divisor == 1);
     let limits: Vec<Limit> = limits.step_by(step).collect();
@@ -120,7 +122,7 @@ fn cortex_m_groups_cost_what_the_file_says() {
     let costs = board.exception_costs().unwrap();
     let (base, further) = board.group_costs(Flavour::C);
     let stated = (base - costs.entry_cycles - costs.exit_cycles, further);
-    // Another compiler's code costs something else.
+    // The code of another compiler has other costs.
     let is_right = if crate::is_long() {
         worst == stated
     } else {

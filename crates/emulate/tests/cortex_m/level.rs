@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Limits of ports/cortex-m that mask at the device's own enable bit, on a level: the frames of the
-//! LAN9118 of mps2-an385, alone on their line or beside another device, held event by event against
-//! the machine of core/.
+//! Tests limits of ports/cortex-m that mask a level-triggered source at the device's own enable
+//! bit. The source is the LAN9118 of mps2-an385, alone on its line or with another device. The
+//! events are compared with the limiter of core/ one by one.
 
 use crate::cortex::events::{
     Event, INTERVALS, Kind, defines, flooded, judge_curve, judge_expiries, latest, replay,
@@ -14,7 +14,7 @@ use weir_emulate::run::{LineStimulus, RunResult};
 const SOURCE: &str = "ports/cortex-m/tests/level.c";
 /// The most instructions of the handler, which reads a frame, and of the line's function.
 const BODY: u64 = 300;
-/// Clocks of the line's other device between two interrupts: 300 us.
+/// The cycles between two interrupts of the line's other device: 300 us.
 const OTHER_CYCLES: u64 = 37_500;
 
 fn levels() -> Vec<Limit> {
@@ -25,7 +25,7 @@ fn levels() -> Vec<Limit> {
     all
 }
 
-/// Runs it and holds every event; returns them with the board's result.
+/// Runs the firmware and checks every event. Returns the events with the board's result.
 fn hold(limit: &Limit, more: &[&str], flood: LineStimulus) -> (RunResult, Vec<Event>) {
     let what = format!("{limit:?} {more:?} {}", flood.stimulus);
     let elf = compile(
@@ -48,7 +48,7 @@ fn hold(limit: &Limit, more: &[&str], flood: LineStimulus) -> (RunResult, Vec<Ev
     judge_expiries(&events, late, &what);
     let count = |name: &str| result.counters[name];
     assert_eq!(count("served"), served, "{what}");
-    // No frame that the controller took is lost: they are handled, or wait in its FIFO.
+    // No frame that the controller took is lost: all are handled or wait in its FIFO.
     let frames = &result.lines[0];
     assert_eq!(
         count("frames") + count("waiting"),
@@ -56,7 +56,7 @@ fn hold(limit: &Limit, more: &[&str], flood: LineStimulus) -> (RunResult, Vec<Ev
         "{what}"
     );
     if is_shared {
-        // The other device is never held back.
+        // The other device is never delayed by the limit.
         let least = INTERVALS * limit.config.interval * limit.tick() / (OTHER_CYCLES * 21 / 20);
         assert!(count("others") >= least, "{what}: {}", count("others"));
     }
@@ -75,14 +75,15 @@ fn cortex_m_masks_at_the_device_whatever_else_its_line_does() {
         let user = format!("USER={}", cycles / 10);
         hold(&limit, &[&user], around);
         hold(&limit, &["SHARED"], storm);
-        // One prescaler for each of the others, to save time.
+        // The other kinds are tried with one prescaler each, to save time.
         match limit.divisor {
             1 => drop(hold(&limit, &[], bursts)),
             16 => drop(hold(&limit, &["SHARED"], above)),
             _ => {}
         }
-        // LIMIT-OVERLOAD-1 and -2 with a level, which an expiry cannot serve: each request served
-        // costs an interrupt of the line, an expiry, and if lazy one refusal.
+        // LIMIT-OVERLOAD-1 and -2 for a level-triggered source, which an expiry cannot serve. Each
+        // served request costs an interrupt of the line, an expiry and, with lazy timing, one
+        // refusal.
         let (result, events) = hold(&limit, &["SHARED"], fastest);
         let what = format!("{limit:?}");
         let count = |is: &dyn Fn(&Event) -> bool| events.iter().filter(|event| is(event)).count();
@@ -99,13 +100,13 @@ fn cortex_m_masks_at_the_device_whatever_else_its_line_does() {
             refusals <= most,
             "{what}: {refusals} refusals, {expiries} expiries"
         );
-        // The flood does not reach the thread.
+        // The flood does not slow down the thread.
         let thread = result.background_cycles as f64 / result.cycles as f64;
         assert!(thread > 0.6, "{what}: the thread has {thread}");
     });
 }
 
-/// LIMIT-LOSS-1 and -LAZY-1.
+/// Tests LIMIT-LOSS-1 and -LAZY-1.
 #[test]
 fn cortex_m_serves_every_frame_below_the_limit() {
     if !can_run() {

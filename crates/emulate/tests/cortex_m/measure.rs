@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The program that measures on a chip what its limits cost (ports/cortex-m/measure): what it
-//! prints is held against the exact counts of the board mps2-an385.
+//! Tests the program that measures the costs of limits on a chip (ports/cortex-m/measure). Its
+//! output is compared with the exact counts of the board mps2-an385.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::cortex::{Elf, Limit, can_run, root, spec};
 use rayon::prelude::*;
 use weir_emulate::run::run;
 
-/// The instructions of a tick of the counter, as ports/cortex-m/measure/mps2-an385.h has it.
+/// The number of instructions per tick of the counter, as in ports/cortex-m/measure/mps2-an385.h.
 const GRAIN: u64 = 5;
 
 fn build(output: &Path, options: &[String]) -> Result<(), String> {
@@ -74,7 +74,8 @@ fn cortex_m_measures_of_its_limits_what_the_board_counts() {
                 result.said
             );
         }
-        // Both events of the timer are met, and those of the line that the timing has.
+        // Both kinds of timer interrupts occur, and those kinds of line interrupts that the timing
+        // has.
         let is_lazy = timing == "lazy";
         for (event, happens) in [
             ("request_served", true),
@@ -88,7 +89,7 @@ fn cortex_m_measures_of_its_limits_what_the_board_counts() {
                 "{policy} {timing}: {event}"
             );
         }
-        // An ordinary interrupt: four instructions and a return.
+        // An interrupt without a limit has four instructions and a return.
         let ordinary = cycles(&costs["off"], "request_served");
         assert!(
             (24 + 5..=24 + 5 + 3 * GRAIN).contains(&ordinary),

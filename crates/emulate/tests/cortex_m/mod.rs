@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tests of ports/cortex-m on the board mps2-an385.
+//! Tests of ports/cortex-m on the board mps2-an385.
 
 mod bounds;
 mod change;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Random groups of ports/cortex-m on the board mps2-an385: one to eight sources of any policies
-//! under simultaneous random floods, some with a user, with changes or with a tick in place of the
-//! timer. Each source is held event by event against a machine of core/ of its own (LIMIT-SHARED-1
-//! and -2).
+//! Tests random groups of ports/cortex-m on the board mps2-an385: one to eight sources with any
+//! policies under simultaneous random floods. Some groups have a user, changes, or a tick instead
+//! of the timer. Each source is compared with its own limiter of core/, event by event
+//! (LIMIT-SHARED-1 and -2).
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ use weir_core_sys::{Action, Bare, Config, LimitPolicy, W32};
 use weir_emulate::run::LineStimulus;
 
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
-/// How many groups of each kind are tried.
+/// The number of groups that are tried of each kind.
 const SEEDS: u64 = 8;
-/// Those of the short form.
+/// The number of groups of each kind in the short form.
 const FEW_SEEDS: u64 = 3;
-/// The most instructions for which a call of the thread holds the group back.
+/// The most instructions for which a call in the thread delays the group.
 const CALL: u64 = 600;
 
-/// What moves the sources of a group beside their floods.
+/// What else acts on the sources of a group, in addition to their floods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Around {
     Nothing,
@@ -37,12 +37,12 @@ enum Around {
 struct Group {
     limits: Vec<Limit>,
     around: Around,
-    /// Turns of a loop in each handler, of at most eight instructions.
+    /// The iterations of a loop in each handler, with at most eight instructions each.
     work: u64,
     floods: Vec<LineStimulus>,
-    /// The ticks after which the run ends.
+    /// The number of ticks after which the run ends.
     last: u64,
-    /// The timer wraps in the middle of the run (LIMIT-TIME-1).
+    /// Whether the timer wraps in the middle of the run (LIMIT-TIME-1).
     wraps: bool,
 }
 
@@ -75,7 +75,7 @@ impl Group {
             .collect();
         let last = INTERVALS * usual;
         let end = last * divisor * PER_TICK;
-        // All lines at the same instants, or each at its own.
+        // All lines request at the same instants, or each at its own.
         let alike = random.random_bool(0.3);
         let floods = limits.iter().enumerate().map(|(index, limit)| {
             let seed = if alike {
@@ -131,7 +131,7 @@ impl Group {
             Around::Nothing => {}
             Around::User => all.push(format!("USER={}", usual * tick / 40)),
             Around::Changes => {
-                // Bursts above 1 are refused by some policies.
+                // Some policies reject bursts above 1.
                 let pairs = format!("CHANGES={{{usual}, 1}}, {{{}, 1}}", usual * 5 / 2);
                 all.extend([pairs, format!("PAUSE={}", usual * tick / 40)]);
             }
@@ -140,13 +140,13 @@ impl Group {
         all
     }
 
-    /// Clocks between two ticks.
+    /// Returns the cycles between two ticks.
     fn period(&self) -> u64 {
         self.last / INTERVALS * self.limits[0].divisor / 5
     }
 
-    /// The most ticks of lateness of an expiry: every source may run its burst before it, and what
-    /// an expiry serves of each.
+    /// Returns the greatest lateness of an expiry in ticks. Before it, every source may run its
+    /// burst, and an expiry may serve each source.
     fn latest(&self) -> u64 {
         let runs: u64 = self
             .limits
@@ -165,8 +165,8 @@ impl Group {
         (runs * (LATENCY + 8 * self.work) + ticked + call).div_ceil(self.limits[0].tick()) + 1
     }
 
-    /// Runs it and holds every event; returns how often two sources served in one interrupt of the
-    /// timer.
+    /// Runs the firmware and checks every event. Returns how often two sources were served in one
+    /// interrupt of the timer.
     fn hold(&self, what: &str) -> u64 {
         let elf = compile(SOURCE, &self.defines()).unwrap_or_else(|error| panic!("{error}"));
         let counters: Vec<String> = (0..self.limits.len())
@@ -183,7 +183,8 @@ impl Group {
             let own: Vec<Event> = own.copied().collect();
             let config = &limit.config;
             replay::<Bare<W32>>(config, &own, &what);
-            // While the user holds a due request back, paced is up to an interval late.
+            // While the user delays a due request, a paced limiter may be late by up to an
+            // interval.
             let jitter = match self.around {
                 Around::User => config.interval - 1,
                 _ => late,
@@ -198,7 +199,7 @@ impl Group {
     }
 }
 
-/// How often an interrupt of the timer served two sources or more.
+/// Returns how often an interrupt of the timer served two sources or more.
 fn together(events: &[Event]) -> u64 {
     let served = events
         .iter()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! LIMIT-TIME-2 on the board mps2-an385: a source of ports/cortex-m that is idle for up to three
-//! wraps of its timer serves its whole burst at once, and no more. Every test needs QEMU and the
-//! compiler for Arm.
+//! Tests LIMIT-TIME-2 on the board mps2-an385: a source of ports/cortex-m that is idle for up to
+//! three wraps of its timer then serves its whole burst at once, and no more. All tests need QEMU
+//! and the compiler for Arm.
 
 use crate::cortex::events::{Event, Kind, defines, judge, parse, replay, told};
 use crate::cortex::{Limit, can_run, compile, requests};
@@ -10,19 +10,20 @@ use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
 use weir_core_sys::{Action, Bare, LimitPolicy, LimitTiming, W32};
 
-/// The firmware that tells its events; IRQ28 ends it.
+/// The firmware that reports its events. IRQ28 ends it.
 const SOURCE: &str = "ports/cortex-m/tests/limited.c";
-/// How often the source is idle in a run.
+/// The number of idle periods in a run.
 const RESTS: usize = 24;
-/// The same in the short form.
+/// The number of idle periods in the short form.
 const FEW_RESTS: usize = 8;
 /// The ticks after which the timer wraps.
 const WRAP: u64 = 1 << 32;
-/// Events that are further apart belong to different storms, in ticks.
+/// The distance in ticks from which on two events belong to different storms.
 const APART: u64 = WRAP / 16;
 
-/// The beginnings of the storms, in ticks. Every other one lies within two intervals of a whole
-/// number of wraps after the one before it, where its instant looks like one just gone by.
+/// Returns the starts of the storms, in ticks. Every other storm starts within two intervals of a
+/// whole number of wraps after the previous one. At that time, an old instant looks like one that
+/// has just passed.
 fn beginnings(interval: u64, seed: u64) -> Vec<u64> {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut now = 100 * interval;
@@ -44,7 +45,7 @@ fn cortex_m_serves_a_whole_burst_at_once_after_any_rest() {
     if !can_run() {
         return;
     }
-    // Bursty eager never rests: its periods go on without requests.
+    // A bursty eager limiter is never idle, because its periods continue without requests.
     let rests = |limit: &Limit| {
         (limit.config.policy, limit.config.timing) != (LimitPolicy::Bursty, LimitTiming::Eager)
     };
@@ -56,7 +57,8 @@ fn cortex_m_serves_a_whole_burst_at_once_after_any_rest() {
             let what = format!("{limit:?}");
             let (interval, burst) = (limit.config.interval, u64::from(limit.config.burst));
             let begins = beginnings(interval, seed as u64);
-            // Three requests more than may be served at once, within half an interval.
+            // Each storm has three requests more than may be served at once, within half an
+            // interval.
             let gap = interval * limit.tick() / (2 * (burst + 3));
             let times: Vec<u64> = begins
                 .iter()
@@ -83,7 +85,7 @@ fn cortex_m_serves_a_whole_burst_at_once_after_any_rest() {
                     .iter()
                     .take_while(|event| event.has(Action::Serve))
                     .count();
-                // The end of one of bursty's periods and the beginning of the next, at most.
+                // With bursty, a storm may cover the end of one period and the start of the next.
                 let most = match limit.config.policy {
                     LimitPolicy::Bursty => 2 * burst,
                     _ => burst,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! ports/cortex-m under FreeRTOS 11 on the board mps2-an385: a group whose handlers call it, and
-//! one that it never holds back (ports/cortex-m/tests/rtos). Both are held event by event against
-//! the machine of core/.
+//! Tests ports/cortex-m under FreeRTOS 11 on the board mps2-an385. One group has handlers that call
+//! FreeRTOS; FreeRTOS never delays the other group (ports/cortex-m/tests/rtos). Both are compared
+//! with the limiter of core/, event by event.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,12 +15,12 @@ use weir_core_sys::{Bare, W32};
 use weir_emulate::firmware::FirmwareError;
 use weir_emulate::run::run;
 
-/// The most instructions for which a critical section holds the group back, beside a thousand
-/// turns of a loop of at most ten.
+/// The most instructions for which a critical section delays the group, without its loop of a
+/// thousand iterations of at most ten instructions.
 const KERNEL: u64 = 2000;
 const CRITICAL: u64 = 10_000 + KERNEL;
 
-/// The kernel's folder in the crate that carries it.
+/// Returns the kernel's folder in the crate that contains it.
 fn kernel() -> PathBuf {
     let script = root().join("ports/freertos/sources/find.sh");
     let output = Command::new(script).arg("freertos-next").output().unwrap();
@@ -107,7 +107,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
                     .collect()
             };
             let (inputs, urgent) = (of(0), of(8));
-            // The users of the first hold due requests back.
+            // The users of the first group delay due requests.
             let served = judge(&limit, &inputs, limit.config.interval - 1, &what);
             judge_expiries(&inputs, latest(&limit, CRITICAL), &what);
             assert!(
@@ -117,7 +117,7 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
                     .count()
                     > 20
             );
-            // The second is not late, whatever FreeRTOS does.
+            // The second group is never late, whatever FreeRTOS does.
             let late = latest(&limit, 0);
             let served_urgent = judge(&limit, &urgent, late, &what);
             judge_expiries(&urgent, late, &what);
@@ -125,7 +125,8 @@ fn cortex_m_limits_what_wakes_a_task_of_freertos_and_what_never_calls_it() {
             assert_eq!(count("served_urgent"), served_urgent, "{what}");
             assert!(served > 30 && served_urgent > 30, "{what}");
             assert_eq!(count("woken"), served, "{what}: woken as often as served");
-            // Critical sections hold back the first only, and calls of the port end none.
+            // Critical sections delay only the first group, and no call of the port ends a critical
+            // section.
             assert_eq!((count("held"), count("opened")), (0, 0), "{what}");
             assert!(count("held_urgent") > 5, "{what}");
         }
@@ -137,8 +138,8 @@ fn judge(limit: &Limit, events: &[Event], jitter: u64, what: &str) -> u64 {
     judge_curve(&limit.config, events, jitter, what) as u64
 }
 
-/// FreeRTOS's own check of who calls it is active; a group that would call it in vain does not
-/// compile.
+/// FreeRTOS's own check of its callers' priority is active. A group whose priority is too high to
+/// call FreeRTOS does not compile.
 #[test]
 fn cortex_m_groups_that_may_not_call_freertos_are_found_out() {
     if !can_run() {

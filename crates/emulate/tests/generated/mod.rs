@@ -13,7 +13,7 @@ use weir_model::System;
 
 pub const CLOCK: u64 = 4_000_000;
 
-/// A firmware made from a system file: its handlers and its background count.
+/// A firmware made from a system file. Its handlers and its background count.
 pub struct Generated {
     pub folder: TempDir,
     pub firmware: Firmware,
@@ -66,7 +66,7 @@ impl Generated {
         run(&spec).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The compiler's messages from a build that must fail.
+    /// Returns the compiler's messages of a build that must fail.
     #[track_caller]
     pub fn refusal(&self) -> String {
         match self.build() {
@@ -76,7 +76,7 @@ impl Generated {
     }
 }
 
-/// The build that the header asks for, with all warnings that firmware is likely to enable.
+/// Returns the build that the header requires, with all warnings that firmware is likely to enable.
 pub fn firmware(plan: &ChipPlan<'_>, folder: &Path) -> Firmware {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut firmware = Firmware {
@@ -93,7 +93,7 @@ pub fn firmware(plan: &ChipPlan<'_>, folder: &Path) -> Firmware {
         flags: ["-Wconversion", "-Werror"].map(str::to_owned).to_vec(),
     };
     if plan.flavour == Flavour::C {
-        // The fast flavour's register variables are GNU C.
+        // The register variables of the fast flavour are a GNU extension of C.
         firmware.flags.push("-Wpedantic".to_owned());
     }
     if plan.flavour == Flavour::Fast {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir run --board mps2-an385` as its users see it. Every test whose name begins with `qemu`
-//! needs QEMU and the compiler for Arm.
+//! Tests of `weir run --board mps2-an385`. Tests whose names begin with `qemu` need QEMU and the
+//! compiler for Arm.
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ struct Guest {
 }
 
 impl Guest {
-    /// Compiles `guest.c` with these macros; none if the machine has no tools for it, which is
-    /// told.
+    /// Compiles `guest.c` with these macros. Prints a message and returns `None` if the tools are
+    /// missing.
     fn new(defines: &[&str]) -> Option<Self> {
         Self::of("tests/mps2/guest.c", defines, &[])
     }
@@ -75,7 +75,7 @@ fn run(elf: &Path, arguments: &[&str]) -> Output {
     weir_run(elf, arguments).output().unwrap()
 }
 
-/// The message of a run that must be refused with exit code 2.
+/// Returns the message of a run that must be rejected with exit code 2.
 fn complaint(output: &Output) -> String {
     let message = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{message}");
@@ -104,7 +104,7 @@ fn qemu_charges_every_instruction_to_somebody() {
     assert_eq!(number(&irq["number"]), 36);
     assert_eq!(number(&irq["taken"]), 4000);
     let each = number(&irq["instructions"]) / 4000;
-    // 12 cycles in and 12 out, which QEMU does not count.
+    // Entry and exit take 12 cycles each, which QEMU does not count.
     assert_eq!(number(&irq["cycles"]), 4000 * (each + 24));
     assert_eq!(number(&irq["longest_cycles"]), each + 24);
     assert_eq!(number(&result["cycles"]), 25_000_000);
@@ -112,7 +112,7 @@ fn qemu_charges_every_instruction_to_somebody() {
     assert_eq!(background + 4000 * (each + 24), 25_000_000);
     assert_eq!(number(&result["sleep"]["cycles"]), 0);
     assert_eq!(number(&result["counters"]["handled"]["count"]), 4000);
-    // A turn of the background has four instructions: load, add, store, branch.
+    // An iteration of the background loop has four instructions: load, add, store, branch.
     let executed = 25_000_000 - 4000 * each;
     let turns = number(&result["counters"]["progress"]["count"]);
     assert!(turns.abs_diff(executed / 4) <= 1, "{turns}");
@@ -147,7 +147,7 @@ fn qemu_counts_every_exception_under_two_floods_and_each_run_is_the_same() {
             let name = line["line"].as_str().unwrap();
             let (offered, missed) = (number(&line["offered"]), number(&line["missed"]));
             assert!(missed > 0, "{line}");
-            // At the beginning and at the end one request each may wait.
+            // One request may wait at the beginning, and one at the end.
             let taken = number(&vector(&result, name)["taken"]);
             assert!(taken.abs_diff(offered - missed) <= 1, "{taken} {line}");
             let count = number(&result["counters"][counter]["count"]);
@@ -225,7 +225,8 @@ fn qemu_ends_with_its_guest() {
     };
     let result = guest.result(&["--for=1s"]);
     assert_eq!(result["exit"], 7);
-    // 4,000,000 turns of six or seven instructions, from which 50 ms of warm-up are missing.
+    // The loop has 4,000,000 iterations of six or seven instructions. The warm-up of 50 ms is not
+    // included.
     let seconds = result["seconds"].as_f64().unwrap();
     assert!((0.1..0.3).contains(&seconds), "{seconds}");
     let result = guest.result(&["--for=1ms", "--warmup=0.008us"]);
@@ -265,7 +266,7 @@ fn qemu_refuses_firmware_for_other_boards() {
         let message = refused("tests/mps2/guest.c", &[flag]);
         assert!(message.contains(reason), "{flag}: {message}");
     }
-    // Code of a Cortex-M0 is a part of a Cortex-M3's.
+    // The instruction set of a Cortex-M0 is a subset of that of a Cortex-M3.
     let small = Guest::of("tests/mps2/guest.c", &[], &["-mcpu=cortex-m0"]).unwrap();
     assert!(small.run(&["--for=1ms"]).status.success());
 
@@ -294,7 +295,7 @@ fn qemu_refuses_firmware_for_other_boards() {
     }
 }
 
-/// A program that is called as QEMU is.
+/// Writes a program with QEMU's name.
 fn pretended(folder: &Path, script: &str) {
     let program = folder.join("qemu-system-arm");
     fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -2,7 +2,8 @@
 //! The arrival curves that core/ promises, in cycles.
 use weir_core_sys::LimitPolicy;
 
-/// The most requests that may be served in `span` cycles, J included: LIMIT-*-1.
+/// Returns the most requests that may be served in `span` cycles, which include the jitter J:
+/// LIMIT-*-1.
 pub fn curve(policy: LimitPolicy, interval: u64, burst: u64, span: u64) -> u64 {
     match policy {
         LimitPolicy::Strict | LimitPolicy::Paced => 1 + span / interval,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A trace as a sequence of events of the limit machine: requests, expiries and the user's calls.
+//! Converts a trace to events of the limiter: requests, expiries and calls by the user.
 use weir_emulate::run::{BoardEvent, EventKind};
 
 use super::mark;
@@ -7,7 +7,7 @@ use super::mark;
 pub const EIMSK: u16 = 0x59;
 pub const EIFR: u16 = 0x58;
 
-/// The addresses of a channel's registers in data space, and its bit in them.
+/// The addresses in data space of a channel's registers, and the channel's bit in them.
 #[derive(Debug, Clone, Copy)]
 pub struct Channel {
     pub vector: u8,
@@ -19,7 +19,7 @@ pub struct Channel {
     pub wide: bool,
 }
 
-/// A compare channel by its name in ports/avr.
+/// Returns the compare channel of this name in ports/avr.
 pub fn channel(name: &str) -> Channel {
     let (vector, enables, flags, bit, compare, counter, wide) = match name {
         "TIMER1A" => (12, 0x57, 0x56, 0x10, 0x4a, 0x4c, true),
@@ -48,11 +48,11 @@ pub enum Kind {
     Request,
     /// An interrupt of the channel.
     Expiry,
-    /// A call by the user: its mark.
+    /// A call by the user, with its mark.
     Call(u8),
 }
 
-/// The registers that one interrupt, or one call by the user, read, wrote and left behind.
+/// The register accesses of one interrupt or of one call by the user, and the state after it.
 #[derive(Debug, Clone)]
 pub struct Episode {
     pub kind: Kind,
@@ -60,22 +60,23 @@ pub struct Episode {
     pub end: u64,
     /// The cycles at which handlers ran, with the source of each.
     pub served: Vec<(u64, u8)>,
-    /// A write cleared the pending bit.
+    /// Whether a write cleared the pending bit.
     pub acked: bool,
-    /// The pending bit at the beginning, and at the last write to a mask, flag or compare register.
+    /// The pending bit at the start, and at the last write to a mask, flag or compare register.
     pub pending: (bool, bool),
-    /// The compare flag at its first read, if it was read.
+    /// The compare flag at its first read. `None` if it was not read.
     pub flag: Option<bool>,
-    /// The values read from the counter, with the cycle; only the low byte if the high byte of a
-    /// 16-bit counter was not read.
+    /// The values read from the counter, with the cycle of each read. If the high byte of a 16-bit
+    /// counter was not read, the value is the low byte only.
     pub counts: Vec<(u64, u16)>,
     /// Writes to the counter.
     pub restarts: Vec<(u64, u8)>,
-    /// The state afterwards: the line's enable bit, the channel's, the compare register.
+    /// The state after the episode: the enable bits of the line and of the channel, and the compare
+    /// register.
     pub enabled: bool,
     pub armed: bool,
     pub compare: u16,
-    /// Marks other than the handlers'.
+    /// The marks that are not those of handlers.
     pub marks: Vec<u8>,
 }
 
@@ -84,7 +85,7 @@ pub struct History {
     pub episodes: Vec<Episode>,
     /// Edges of the line.
     pub edges: Vec<u64>,
-    /// Every run of a handler: the cycle and the source.
+    /// All runs of handlers: the cycle and the source.
     pub served: Vec<(u64, u8)>,
 }
 
@@ -180,7 +181,7 @@ impl Reader {
         } else if address == channel.counter {
             episode.counts.push((at, u16::from(value)));
         } else if channel.wide && address == channel.counter + 1 {
-            // Reading the low byte has latched the high one.
+            // Reading the low byte latches the high byte.
             if let (Some((at, low)), Some(last)) = (low_read, episode.counts.last_mut()) {
                 *last = (at, u16::from_le_bytes([low, value]));
             }
@@ -188,7 +189,7 @@ impl Reader {
     }
 }
 
-/// Cuts a trace into episodes. `mark` is the address of TEST_MARK.
+/// Splits a trace into episodes. `mark` is the address of TEST_MARK.
 pub fn history(events: &[BoardEvent], line: u8, channel: Channel, mark: u16) -> History {
     let mut all = History {
         episodes: Vec::new(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Runs firmware of the AVR port under a flood on the board, and cuts the trace into episodes.
+//! Runs firmware of the AVR port under a flood on the board, and splits the trace into episodes.
 
 pub mod curve;
 pub mod history;
@@ -17,10 +17,10 @@ use weir_emulate::firmware::{Firmware, FirmwareError};
 use weir_emulate::line::Line;
 use weir_emulate::run::{LineStimulus, RunResult, Stimulus, run};
 
-/// The clock in Hz, in every test.
+/// The clock of all tests in Hz.
 pub const CLOCK: u64 = 4_000_000;
 
-/// Twins of ports/avr/tests/watched.h.
+/// The same values as in ports/avr/tests/watched.h.
 pub mod mark {
     pub const END: u8 = 0x00;
     pub const START: u8 = 0x10;
@@ -33,7 +33,7 @@ pub mod mark {
     pub const CHANGE: u8 = 0x30;
 }
 
-/// The two flavours of ports/avr, and the fast one's shared timers.
+/// The two flavours of ports/avr, and the shared timers of the fast flavour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     C,
@@ -41,7 +41,7 @@ pub enum Flavour {
     FastShared,
 }
 
-/// A compiled firmware; its file lives as long as this value.
+/// A compiled firmware. Its file exists as long as this value.
 pub struct Elf {
     _folder: TempDir,
     pub path: PathBuf,
@@ -51,8 +51,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The build of `ports/avr/tests/SOURCES` (or of a path from the root, if the name has a slash)
-/// with these macros.
+/// Returns the build of `ports/avr/tests/SOURCES` with these macros. A name with a slash is a path
+/// from the root of the repository.
 pub fn firmware(sources: &[&str], flavour: Flavour, defines: &[String]) -> Firmware {
     let root = root();
     let mut all: Vec<PathBuf> = sources
@@ -123,8 +123,8 @@ pub fn flood(text: &str) -> LineStimulus {
         .unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A flood of bursts and pauses of every length, in step with the interval and out of step: 60 % of
-/// the gaps are short, some are near multiples of the interval.
+/// Returns a flood of bursts and pauses of every length, both in step with the interval and not: 60
+/// % of the gaps are short, and some are close to multiples of the interval.
 pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let interval = limit.interval_cycles();
@@ -150,7 +150,7 @@ pub fn storm(limit: &Limit, seed: u64, cycles: u64) -> LineStimulus {
     }
 }
 
-/// One limit, as macros of a firmware and as a configuration of core/.
+/// A limit, as macros of a firmware and as a configuration of core/.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub config: Config,
@@ -181,7 +181,7 @@ impl Limit {
         }
     }
 
-    /// The macros for ports/avr/tests/limited.c.
+    /// Returns the macros for ports/avr/tests/limited.c.
     pub fn defines(&self) -> Vec<String> {
         let mark = if self.channel == "TIMER2" {
             "OCR0"
@@ -200,12 +200,12 @@ impl Limit {
         ]
     }
 
-    /// The interval, or bursty's period, in cycles.
+    /// Returns the interval (or the period of bursty) in cycles.
     pub fn interval_cycles(&self) -> u64 {
         self.config.interval * self.prescaler
     }
 
-    /// The long-run rate of the limit in Hz.
+    /// Returns the long-run rate of the limit in Hz.
     pub fn rate(&self) -> f64 {
         let per_interval = if self.config.policy == LimitPolicy::Bursty {
             f64::from(self.config.burst)
@@ -215,8 +215,8 @@ impl Limit {
         CLOCK as f64 / self.interval_cycles() as f64 * per_interval
     }
 
-    /// Floods below, at and above the limit; at random; in pairs and bursts, also in step with the
-    /// interval.
+    /// Returns floods below, at and above the limit: random ones, pairs and bursts, some in step
+    /// with the interval.
     pub fn floods(&self) -> Vec<String> {
         let rate = self.rate();
         let burst = u64::from(self.config.burst);
@@ -238,7 +238,7 @@ impl Limit {
             format!("INT0=poisson:{:.3}Hz:seed=1", rate * 0.7),
             format!("INT0=poisson:{:.3}Hz:seed=2", rate * 1.2),
             format!("INT0=poisson:{:.3}Hz:seed=3", rate * 4.0),
-            // A large burst is used up only now and then, by chance: these floods give two more
+            // A large burst is used up only occasionally, by chance. These floods add two more
             // chances.
             format!("INT0=poisson:{:.3}Hz:seed=4", rate * 1.1),
             format!("INT0=poisson:{:.3}Hz:seed=5", rate * 1.3),
@@ -254,7 +254,7 @@ impl Limit {
                 200,
                 span * 3 + 600 * burst
             ),
-            // Gaps longer than half a wrap of the timer, and than a whole one.
+            // These gaps are longer than half a wrap of the timer, and longer than a whole one.
             format!(
                 "INT0=bursts:{}:gap={}cycles:period={}cycles",
                 burst * 2 + 2,

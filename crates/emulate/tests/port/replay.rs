@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Replays the requests, expiries and calls on the machine of core/: every decision must be the
-//! same.
+//! Replays the requests, expiries and calls in the limiter of core/, which must make the same
+//! decisions.
 use weir_core_sys::{Action, Config, LimitPolicy, LimitTiming, Limiter, W16};
 
 use super::history::{Episode, History, Kind};
 use super::{Limit, mark};
 
-/// The ticks of the port's free-running timer, known from the values that the port itself read.
+/// The ticks of the port's free-running timer, derived from the values that the port itself read.
 struct Clock {
     known: (u64, u16),
     prescaler: u64,
@@ -23,14 +23,14 @@ impl Clock {
         value.wrapping_add(ticks as u16)
     }
 
-    /// Adds the missing high byte to a value of which only the low byte was read.
+    /// Completes a value of which only the low byte was read.
     fn read(&mut self, (cycle, value): (u64, u16), whole: bool) -> u16 {
         let about = self.at(cycle);
         let value = if whole {
             value
         } else {
-            // Of the values with this low byte, the one nearest to the clock's estimate, which is
-            // wrong by a tick at most.
+            // Among the values with this low byte, the one nearest to the clock's estimate is
+            // taken. The estimate is wrong by at most a tick.
             let low = value as u8;
             about.wrapping_add(i16::from(low.wrapping_sub(about as u8) as i8) as u16)
         };
@@ -46,11 +46,11 @@ struct Decision {
     acked: bool,
     enabled: bool,
     armed: bool,
-    /// The value that the compare register must hold, if the step sets it.
+    /// The value that the compare register must hold. `None` if the step does not set it.
     at: Option<u16>,
 }
 
-/// The counts of a replay, by which a test can tell that it tested something.
+/// Counts of a replay, by which a test ensures that it has covered the relevant cases.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counts {
     pub requests: u64,
@@ -58,7 +58,8 @@ pub struct Counts {
     pub expiries: u64,
     pub served_by_expiry: u64,
     pub calls: u64,
-    /// The compare register was set later than the machine asks, because that instant was too near.
+    /// How often the compare register was set later than the limiter demands, because the instant
+    /// was too near.
     pub soon: u64,
 }
 
@@ -73,7 +74,7 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// The machine that runs beside the port.
+/// The limiter of core/ that runs beside the port.
 struct Replay<'a> {
     limit: &'a Limit,
     /// The configuration in force.
@@ -83,16 +84,16 @@ struct Replay<'a> {
     armed: bool,
     /// The value of the compare register.
     compare: u16,
-    /// The sum of the lags that Self::is_near has found of the port's instants behind the
-    /// machine's. Used only if the compare register is the port's only memory of its instants.
+    /// The accumulated lag of the port's instants behind the limiter's, as found by Self::is_near.
+    /// It is used only if the port stores its instants in the compare register alone.
     frame: u16,
     due_in_register: bool,
     clock: Clock,
     counts: Counts,
 }
 
-/// The ticks that the port keeps between now and the instant of an armed compare register (lean.h,
-/// WEIR_AVR_AT_ONCE).
+/// Returns the least number of ticks between now and the instant of an armed compare register
+/// (lean.h, WEIR_AVR_AT_ONCE).
 fn ahead(config: &Config) -> u16 {
     if u64::from(config.burst) * config.interval <= 240 {
         3
@@ -102,7 +103,7 @@ fn ahead(config: &Config) -> u16 {
 }
 
 impl Replay<'_> {
-    /// The decisions of the machine, given what the port may have seen.
+    /// Returns the decisions of the limiter for everything that the port may have observed.
     fn decide(
         &self,
         kind: Kind,
@@ -142,8 +143,8 @@ impl Replay<'_> {
         (limiter, decision)
     }
 
-    /// The instants at which the port may have decided: the values that it read, or without a read
-    /// the time of the episode.
+    /// Returns the instants at which the port may have decided: the values that it read, or the
+    /// time of the episode if it read none.
     fn instants(&mut self, episode: &Episode) -> Vec<u16> {
         let mut all: Vec<u16> = Vec::new();
         for &count in &episode.counts {
@@ -151,8 +152,8 @@ impl Replay<'_> {
             all.push(self.clock.read(count, whole));
         }
         if self.limit.config.policy == LimitPolicy::Bucket && episode.flag == Some(false) {
-            // The bucket became full between the two reads: that instant counts, and was at most
-            // this many ticks before the read.
+            // The bucket became full between the two reads. That instant counts; it is at most this
+            // many ticks before the read.
             let most = (30 / self.limit.prescaler + 1) as u16;
             if all
                 .first()
@@ -174,25 +175,25 @@ impl Replay<'_> {
         all
     }
 
-    /// Whether an instant was too near (or past) to be written in time, so that it became one a
-    /// margin after a value that was read, or, for a bursty limiter's expiry, a whole period after
-    /// it. The machine's later instants lie as far behind.
+    /// Returns whether an instant was too near (or past) to be written in time. The port then used
+    /// an instant one margin after a value that it read or, for an expiry of a bursty limiter, one
+    /// period later. The limiter's later instants are shifted by the same lag.
     fn is_near(&self, at: u16, episode: &Episode, instants: &[u16]) -> bool {
         let config = &self.config;
-        // A thread tries three ticks first, which suffice at any prescaler but 1.
+        // A thread first tries three ticks, which suffice at any prescaler except 1.
         let margins: &[u16] = match episode.kind {
             Kind::Call(_) => &[3, 16],
             _ => &[ahead(config)],
         };
         let margin = margins[margins.len() - 1];
-        // The user switched the line on again before the expiry that the previous call had asked
-        // for: that expiry is still to come.
+        // The user enabled the line again before the expiry that the previous call had armed. That
+        // expiry is still to come.
         if self.due_in_register && episode.kind == Kind::Call(mark::ENABLE) {
             let most = (200 / self.limit.prescaler) as u16 + margin;
             return (at.wrapping_sub(episode.compare) as i16).unsigned_abs() <= most;
         }
-        // An expiry that comes soon, or has come during the call, is left where it is (c.h,
-        // WEIR_AVR_IS_COMING). Its flag may have been set after the first look at it.
+        // An expiry that comes soon, or that came during the call, is not changed (c.h,
+        // WEIR_AVR_IS_COMING). Its flag may have been set after it was first read.
         let after = |instant: u16, cycle: u64| instant.wrapping_sub(self.clock.at(cycle)) as i16;
         if matches!(episode.kind, Kind::Call(_))
             && (after(episode.compare, episode.begin) >= -2 || episode.flag == Some(true))
@@ -213,8 +214,8 @@ impl Replay<'_> {
         })
     }
 
-    /// lean.h reads one byte of the counter where that is enough, and both elsewhere: the cycles of
-    /// the reads would tell which, but the values suffice.
+    /// lean.h reads one byte of the counter if that is enough, and both bytes otherwise. The cycles
+    /// of the reads would tell which, but the values suffice.
     fn reads_low_bytes_only(&self) -> bool {
         self.due_in_register && u64::from(self.config.burst) * self.config.interval <= 240
     }
@@ -276,7 +277,7 @@ impl Replay<'_> {
     }
 }
 
-/// Whether lean.h supports the policy (WEIR_AVR_IS_LEAN).
+/// Returns whether lean.h supports the policy (WEIR_AVR_IS_LEAN).
 fn is_lean(config: &Config) -> bool {
     matches!(
         (config.policy, config.timing),
@@ -288,8 +289,8 @@ fn is_lean(config: &Config) -> bool {
     )
 }
 
-/// Replays a history. `specialised`: a constant limit without a record. `changes`: the limits that
-/// TEST_CHANGES lists, from number 0 on.
+/// Replays a history. `specialised` is true for a constant limit without a record. `changes` are
+/// the limits that TEST_CHANGES lists, from number 0 on.
 pub fn replay(
     limit: &Limit,
     specialised: bool,
@@ -306,8 +307,8 @@ pub fn replay(
         .counts
         .last()
         .expect("weir_avr_start() reads the counter");
-    // A bursty limiter's first clearing tells the starting instant; for the other policies it does
-    // not matter.
+    // The first clearing by a bursty limiter reveals the starting instant. For other policies that
+    // instant does not matter.
     let now = if limit.config.policy == LimitPolicy::Bursty
         && limit.config.timing != LimitTiming::OneShot
     {
