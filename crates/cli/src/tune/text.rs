@@ -272,8 +272,8 @@ fn why(summary: &Summary) -> String {
     ))
 }
 
-/// Returns whether no choice is dominated by another one, which is at least as cheap and as quick and
-/// better in one of the two.
+/// Returns whether no choice is dominated by another one, which is at least as cheap and as quick,
+/// and better in one of the two.
 fn is_front(all: &[Alternative]) -> bool {
     let delay = |of: &Alternative| of.measure.longest_delay.unwrap_or(u64::MAX);
     let overhead = |of: &Alternative| of.measure.overhead;
