@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The number of the board soc's cycles that are simulated in a second, under the flood of
-//! soc-fig1. Exits with 1 if the goal is missed.
+//! Measures how many cycles of the board soc the simulator executes per second under the flood of
+//! soc-fig1. The exit code is 1 if the goal is missed.
 //!
-//! The fastest of several runs is compared with the goal, because other load only ever makes a run
-//! slower.
+//! The goal applies to the fastest of several runs, because other load on the host can only make a
+//! run slower.
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

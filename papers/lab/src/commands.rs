@@ -5,7 +5,7 @@ use miette::IntoDiagnostic as _;
 use weir_report::clean_up_when_interrupted;
 use weir_report::terminal::Outcome;
 
-/// Prints a line; a reader who has gone misses it.
+/// Prints a line to stdout. A write error is ignored, because the reader of a pipe may have exited.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -13,7 +13,7 @@ macro_rules! say {
     }};
 }
 
-/// The same on standard error.
+/// Prints a line to stderr. A write error is ignored.
 macro_rules! tell {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -41,10 +41,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Carries the command out.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Bad input, or a missing tool or file: exit code 2.
+    /// Returns an error (exit code 2) if the input is invalid, or if a tool or a file is missing.
     pub fn execute(self) -> miette::Result<Outcome> {
         clean_up_when_interrupted().into_diagnostic()?;
         match self.command {

@@ -39,7 +39,7 @@ use kind::KindEntry;
 use kinds::KINDS;
 use report::Report;
 
-/// An experiment whose file was read and checked.
+/// An experiment whose file has been read and checked.
 #[derive(Debug)]
 pub struct Experiment {
     name: String,
@@ -50,8 +50,8 @@ impl Experiment {
     /// Reads `papers/experiments/PAPER/NAME.toml`.
     ///
     /// # Errors
-    /// An unknown name, an invalid file (the message points at the place), a claim that the
-    /// experiment cannot measure.
+    /// Returns an error if the name is unknown, if the file is invalid (the message points at the
+    /// place), or if the file states a claim that the experiment cannot measure.
     pub fn load(place: &Checkout, name: &str) -> Result<Self, ExperimentError> {
         let (path, text) = base::text(place, name)?;
         Self::parse(KINDS, name, &path, &text)
@@ -75,26 +75,28 @@ impl Experiment {
         &self.file.title
     }
 
-    /// The names of the files that it makes beside the results and the picture.
+    /// The names of the files that the experiment writes in addition to the results and the
+    /// picture.
     #[must_use]
     pub fn extras(&self) -> Vec<ExtraName> {
         self.file.kind.extras()
     }
 
-    /// Reduces the experiment to the quick part of its file, for which the same is claimed, and
-    /// gives the ids of the claims that it leaves out: those about all points and seeds.
+    /// Reduces the experiment to the quick part that its file states. Returns the ids of the claims
+    /// that the quick part cannot judge, because they are about all points and seeds.
     ///
     /// # Errors
-    /// The file states no quick part.
+    /// Returns an error if the file states no quick part.
     pub fn shorten(&mut self) -> Result<Vec<String>, ExperimentError> {
         let left_out = self.file.shorten();
         left_out.ok_or_else(|| ExperimentError::NotQuick(self.name.clone()))
     }
 
-    /// Repeats the measurements that the repository keeps and the experiment judges.
+    /// Repeats the measurements that are committed in the repository and that the experiment
+    /// judges.
     ///
     /// # Errors
-    /// An experiment that keeps no measurements; a program that fails.
+    /// Returns an error if the experiment has no committed measurements, or if their program fails.
     pub fn measure_anew(&self, place: &Checkout) -> Result<(), ExperimentError> {
         self.file
             .kind
@@ -102,11 +104,12 @@ impl Experiment {
             .unwrap_or_else(|| Err(ExperimentError::NothingKept(self.name.clone())))
     }
 
-    /// Compiles the firmware and runs it, or simulates, and compares the results with the claims.
+    /// Compiles and runs the firmware, or simulates the system, and compares the results with the
+    /// claims.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or crashes, costs that were never
-    /// measured.
+    /// Returns an error if a compiler is missing, if the firmware does not compile or crashes, or
+    /// if a needed cost was never measured.
     pub fn run(&self, place: &Checkout) -> Result<Findings, ExperimentError> {
         let ExperimentFile { kind, setup, .. } = &self.file;
         let measured = kind.measure(place, setup)?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What was last seen of each experiment: when, with which tools, on which inputs, and which claims
-//! were missed.
+//! The ledger records the last run of each experiment: its date, its tools, a checksum of its
+//! inputs, and the claims that it missed.
 //!
-//! `weir-lab bench` writes it, into papers/ledger.json and the page papers/LEDGER.md; people commit
-//! both.
+//! `weir-lab bench` writes the ledger to papers/ledger.json and, as a page, to papers/LEDGER.md.
+//! Both files are committed.
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -21,44 +21,44 @@ pub use page::page;
 pub use runs::{Outcome, RunError, run};
 pub use work::{Form, Work, all};
 
-/// The ledger's file, relative to the repository's root.
+/// The path of the ledger, relative to the repository's root.
 pub const FILE: &str = "papers/ledger.json";
-/// Its page.
+/// The path of the ledger's page, relative to the repository's root.
 pub const PAGE: &str = "papers/LEDGER.md";
 
 /// The last run of each piece of work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    /// In the order of names and forms.
+    /// The entries, ordered by name and form.
     pub entries: Vec<Entry>,
 }
 
-/// The last run of one piece of work.
+/// The record of the last run of one piece of work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The experiment, such as regehr2005/fig1, or the long test, such as long/core.
     pub name: String,
-    /// Its form.
+    /// The form that was run.
     pub form: Form,
-    /// The [`checksum_at`] of its inputs.
+    /// The checksum of the inputs, from [`checksum_at`].
     pub inputs: String,
-    /// The day, in UTC: 2026-11-29.
+    /// The date in UTC, as in 2026-11-29.
     pub date: String,
     /// The compilers and emulators, each with its version.
     pub tools: Vec<String>,
-    /// How long it took.
+    /// The duration of the run, in seconds.
     pub seconds: u64,
-    /// How many claims were met.
+    /// The number of claims that were met.
     pub met: usize,
     /// The ids of the claims that were missed.
     pub missed: BTreeSet<String>,
 }
 
 impl Ledger {
-    /// Reads the ledger; an empty one if there is no file.
+    /// Reads the ledger. Returns an empty ledger if there is no file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no ledger.
+    /// Returns an error if the file cannot be read or is not a ledger.
     pub fn load(place: &Checkout) -> Result<Self, ExperimentError> {
         let path = place.path(FILE);
         if !path.exists() {
@@ -72,14 +72,14 @@ impl Ledger {
         })
     }
 
-    /// The last run of this work.
+    /// The record of the last run of this work. `None` if it has never run.
     #[must_use]
     pub fn entry(&self, work: &Work) -> Option<&Entry> {
         let mut entries = self.entries.iter();
         entries.find(|entry| entry.name == work.name && entry.form == work.form)
     }
 
-    /// Puts a run in the place of the last one.
+    /// Adds the record of a run, and removes the earlier record of the same work.
     pub fn note(&mut self, entry: Entry) {
         let key = |entry: &Entry| (entry.name.clone(), entry.form);
         self.entries.retain(|other| key(other) != key(&entry));
@@ -87,7 +87,7 @@ impl Ledger {
         self.entries.sort_by_key(key);
     }
 
-    /// The ledger as its file has it.
+    /// The JSON text of the ledger's file.
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments that judge committed place-and-route runs, as their users see them.
+//! Tests of experiments that judge committed place-and-route runs, through the command line.
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -45,8 +45,8 @@ source,fpga,3,3,12,15,10,71,0,0,,
 memory,fpga,64,64,,16,16,320,0,0,2,
 ";
 
-/// The runs for this number of seeds, with and without a limiter; with a limiter, a system is
-/// slower by `slower` percent on average, and varies by 2 % from seed to seed.
+/// The text of runs.csv for this number of seeds, with and without a limiter. With a limiter, a
+/// system is slower by `slower` percent on average. The frequency varies by 2 % from seed to seed.
 fn runs(seeds: u32, slower: f64) -> String {
     let mut text = "cpu,device,sources,seed,cells,flip_flops,fmax_mhz,netlist\n".to_owned();
     for seed in 1..=seeds {
@@ -61,7 +61,7 @@ fn runs(seeds: u32, slower: f64) -> String {
     text
 }
 
-/// A repository with the experiment `none/small` and these runs.
+/// A repository with the experiment `none/small` and this runs.csv. `None` leaves the file out.
 fn repository(runs: Option<&str>) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for folder in ["papers/experiments/none", "core", "data"] {
@@ -110,7 +110,8 @@ fn the_runs_are_judged_by_the_bound_of_their_mean_and_drawn() {
     };
     assert_eq!((cells, pairs, further, memory), (30.0, 112.0, 17.0, 5.0));
     assert!((share - 3.0).abs() < 1e-9, "{share}");
-    // 0 - t(0.95, 111) * 2.009 / sqrt(112), with t = 1.659 of the usual tables.
+    // The expected bound is 0 - t(0.95, 111) * 2.009 / sqrt(112), with t = 1.659 from standard
+    // tables.
     assert!((bound + 0.3149).abs() < 1e-3, "{bound}");
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let svg = std::fs::read_to_string(root.path().join("results/none/small.svg")).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Bounds compared with adversaries' results, in a short form: one case, few runs. `weir reproduce
-//! regehr2005/bounds` has all cases.
+//! Tests of experiments that compare bounds with the worst attacks found, in a short form: one case
+//! and few runs. `weir reproduce regehr2005/bounds` runs all cases.
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -63,7 +63,7 @@ fn repository(experiment: &str) -> tempfile::TempDir {
     root
 }
 
-/// The exit code, and the output without line breaks.
+/// Runs `weir-lab reproduce`. Returns the exit code, and the output without line breaks.
 fn reproduce(root: &Path, options: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root)

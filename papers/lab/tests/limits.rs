@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! papers/LIMITS.md has each goal that is missed, and no other.
+//! Tests that papers/LIMITS.md lists exactly the goals that are missed.
 use std::path::Path;
 
-/// Whether `name` is of the pattern, in which `*` stands for any text.
+/// Whether `name` matches the pattern, in which `*` stands for any text.
 fn is_of(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -12,7 +12,7 @@ fn is_of(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The claims of an experiment's file whose goals are missed.
+/// The ids of the claims in an experiment's file whose goals are known to be missed.
 fn missed(path: &Path) -> Vec<String> {
     let file: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
     let claims = file.get("claim").and_then(toml::Value::as_array);

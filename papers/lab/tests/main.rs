@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab` as its users see it: one program, which is linked once.
+//! Tests of `weir-lab` through the command line. They form one program, so that it is linked only
+//! once.
 mod common;
 
 mod area;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab reproduce`, as its users see it.
+//! Tests of `weir-lab reproduce` through the command line.
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ fn content(folder: &Path) -> Vec<std::path::PathBuf> {
 #[test]
 fn results_are_written_and_the_claims_are_shown() {
     let root = repository(EXPERIMENT);
-    // The repository is found from a folder inside it, too.
+    // The repository is also found from one of its folders.
     let inside = root.path().join("core");
     let assert = reproduce(&inside, &["none/small"])
         .env("TMPDIR", root.path().join("tmp"))
@@ -58,7 +58,8 @@ fn results_are_written_and_the_claims_are_shown() {
     assert_eq!(json["claims"][0]["paper"], 11500.0);
     assert_eq!(json["claims"][0]["met"], true);
     let lost = json["claims"][1]["measured"].as_f64().unwrap();
-    // In 4 million cycles, 11520 interrupts of 35 cycles (avr-gcc 14.2) to 44 (5.4).
+    // There are 11520 interrupts in 4 million cycles. Each takes from 35 cycles (avr-gcc 14.2) to
+    // 44 (5.4).
     assert!((9.8..13.0).contains(&lost), "{lost}");
     assert_eq!(
         content(&root.path().join("tmp")),
@@ -94,8 +95,8 @@ fn results_take_the_place_of_earlier_ones_and_of_nothing_else() {
     assert!(text.contains("it is no folder"), "{text}");
 }
 
-/// A new option that takes a path belongs in one of these lists, and with what it writes into the
-/// tests.
+/// Add a new option that takes a path to one of these lists, and add a test for what the option
+/// writes.
 #[test]
 fn every_option_that_takes_a_path_is_an_input_or_obeys_the_rule_for_outputs() {
     let (inputs, outputs) = (["reproduce root"], ["reproduce out"]);
@@ -184,7 +185,7 @@ fn without_a_compiler_it_says_what_installs_one() {
     assert!(!root.path().join("results").exists());
 }
 
-/// Waits for the condition, with a time limit.
+/// Waits until the condition holds. Fails after a time limit.
 #[cfg(unix)]
 fn until(what: &str, condition: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -194,8 +195,8 @@ fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Sends Ctrl-C as a terminal does, to the program and the processes that it has started, once the
-/// program has begun to work in its temporary folder.
+/// Sends SIGINT to the program and to the processes that it started, as a terminal does for Ctrl-C.
+/// Waits first until `begun` is true of the program's temporary folder.
 #[cfg(unix)]
 fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     use std::os::unix::process::CommandExt;
@@ -209,7 +210,7 @@ fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
         .spawn()
         .unwrap();
     until("it never began", || begun(&tmp));
-    // The shell's own command: a minimal Debian has no other.
+    // Use the shell's built-in kill: a minimal Debian has no kill program.
     let sent = Process::new("sh")
         .args(["-c", "kill -s INT -- -$0", &child.id().to_string()])
         .status()
@@ -221,7 +222,7 @@ fn interrupted_when(root: &tempfile::TempDir, begun: impl Fn(&Path) -> bool) {
     assert!(!root.path().join("results").exists());
 }
 
-/// A repository with an experiment that takes long.
+/// A repository with an experiment that takes long enough to be interrupted.
 #[cfg(unix)]
 fn long() -> tempfile::TempDir {
     repository(&EXPERIMENT.replace("length = \"20ms\"", "length = \"1000s\""))
@@ -230,9 +231,10 @@ fn long() -> tempfile::TempDir {
 #[cfg(unix)]
 #[test]
 fn an_interruption_while_it_compiles_leaves_nothing_behind() {
-    /// Whether the folder has a temporary file of the compiler.
+    /// Whether the folder contains a temporary file of the compiler, so that the compiler is
+    /// running.
     fn compiles(folder: &Path) -> bool {
-        // Other folders appear and disappear meanwhile.
+        // Ignore errors: other folders appear and disappear in the meantime.
         std::fs::read_dir(folder).is_ok_and(|entries| {
             entries.flatten().any(|entry| {
                 entry.file_name().to_string_lossy().starts_with("cc") || compiles(&entry.path())
@@ -259,7 +261,7 @@ fn an_interruption_while_a_guest_runs_leaves_nothing_behind() {
     let root = repository(GUESTS);
     let scripts = root.path().join("boards/linux");
     std::fs::create_dir_all(&scripts).unwrap();
-    // A stand-in for the guest, which begins before the interruption and ends with it.
+    // A script that takes the guest's place. It starts before the interruption and is ended by it.
     for (name, text) in [
         ("build.sh", "#!/bin/sh\necho kernel >version\npwd\n"),
         (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Searches for the worst flood, in `weir-lab reproduce`.
+//! Tests of searches for the worst flood by `weir-lab reproduce`.
 use crate::common::{EXPERIMENT, repository, reproduce, said};
 
 const NODE: &str = r#"
@@ -33,7 +33,7 @@ seed = 1
 
 #[test]
 fn a_search_finds_the_worst_flood_and_finds_it_again() {
-    // More requests cost more, so the fastest flood of the range is the worst.
+    // More requests cost more, so the worst flood is the fastest one in the range.
     let measured = "measure = [{ id = \"VARIANT.most_lost\", value = \"VARIANT.worst\" }]";
     let search = "[[firmware.search]]\nid = \"VARIANT.worst\"\nvalue = \"100 * VARIANT.lost\"\npattern = \"INT0={hertz}Hz:phase={phase}cycles\"\nranges = { hertz = [100, 20000], phase = [1, 100] }\nruns = 300\nseed = 1\n[flavour.c]";
     let experiment = EXPERIMENT
@@ -52,7 +52,7 @@ fn a_search_finds_the_worst_flood_and_finds_it_again() {
     let found = worst();
     assert!(found > 19_500, "{found}");
     assert_eq!(worst(), found);
-    // A few runs find it, too: the ends of the ranges are tried first.
+    // Few runs suffice, because the ends of the ranges are tried first.
     let path = root.path().join("papers/experiments/none/small.toml");
     std::fs::write(&path, experiment.replace("runs = 300", "runs = 6")).unwrap();
     let found = worst();
@@ -121,7 +121,7 @@ fn a_search_finds_the_worst_flood_and_finds_it_again() {
         assert!(text.contains(message), "{text}");
     }
 
-    // Whether two numbers contradict each other is seen when they are drawn.
+    // Contradicting numbers are detected when they are drawn.
     let drawn = |seed: u64| {
         let period = "INT0=pairs:{hertz}cycles:gap={phase}cycles";
         let one = experiment
@@ -159,7 +159,8 @@ fn a_search_names_only_series_that_its_variant_has_at_its_point() {
     let delayed = NODE.replace("rate = [1, 2]", "rate = [1, 2], delay_us = [1, 2]");
     let text = run_of(&delayed.replace("VALUE", "a.off"));
     assert!(text.contains("`delay_us` is for a crowd"), "{text}");
-    // The search is right, so the node is built; the folder has no script for it.
+    // The search itself is valid. The error is that this repository has no script to build the
+    // node.
     let text = run("a.off");
     assert!(text.contains("run.sh"), "{text}");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Simulated experiments: those of the repository in a short form, and the keys of an experiment's
-//! file.
+//! Tests of simulated experiments: those of the repository in a short form, and the keys of an
+//! experiment's file.
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -34,8 +34,8 @@ receiver = "server"
 bottom_half = "300 cycles"
 "#;
 
-/// A job of 2 ms. Three packets interrupt it if their bottom halves run at once (the third only
-/// because of the first two), otherwise two packets do.
+/// A job takes 2 ms. If bottom halves run at once, three packets interrupt the job, the third only
+/// because of the first two. Otherwise two packets interrupt it.
 const EXPERIMENT: &str = r#"
 title = "A small one"
 paper = "none"
@@ -83,7 +83,7 @@ title = "all"
 curves = [{ of = "now.response", label = "at once", colour = "black" }]
 "#;
 
-/// A repository with such an experiment, called `none/small`.
+/// A repository with the experiment `none/small`, whose file and system file have these texts.
 fn repository(experiment: &str, system: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("papers/experiments/none");
@@ -94,7 +94,7 @@ fn repository(experiment: &str, system: &str) -> tempfile::TempDir {
     root
 }
 
-/// The exit code, and the output without line breaks.
+/// Runs `weir-lab reproduce`. Returns the exit code, and the output without line breaks.
 fn reproduce(root: &Path, arguments: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_weir-lab"))
         .current_dir(root)
@@ -213,8 +213,8 @@ fn firmware_says_how_long_it_runs() {
     assert!(said.contains("how long the firmware runs"), "{said}");
 }
 
-/// Runs an experiment of the repository in a shorter form: replaces texts, which must exist, in its
-/// file and in the system file.
+/// Runs an experiment of the repository in a shorter form. Each replacement applies to the
+/// experiment's file and to the system file, and its text must exist in one of them.
 fn shortened(name: &str, replaced: &[(&str, &str)]) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments");
     let root = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab bench`: runs experiments and long tests, and writes down what was seen.
+//! `weir-lab bench`: runs experiments and long tests, and records their results in the ledger.
 use std::process::Command;
 use std::time::Duration;
 
@@ -30,12 +30,12 @@ pub struct Args {
     list: bool,
 }
 
-/// A form, as the command line names it.
+/// The form of an experiment, as the command line names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FormArgument {
-    /// The part that the experiment's file states.
+    /// Runs only the part that the experiment's file states for `--quick`.
     Short,
-    /// All of it.
+    /// Runs the whole experiment.
     Whole,
 }
 
@@ -48,14 +48,14 @@ impl FormArgument {
     }
 }
 
-/// No experiment takes longer.
+/// The time limit of one experiment. No experiment comes near it.
 const MOST: Duration = Duration::from_secs(24 * 3600);
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// An unknown name; changes that are not committed, since a ledger is about a commit; work that
-/// cannot be carried out.
+/// Returns an error if a name is unknown, if the repository has uncommitted changes (a ledger
+/// describes a commit), or if a run fails.
 pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let place = Checkout::find(&std::env::current_dir().into_diagnostic()?)?;
     let mut ledger = Ledger::load(&place)?;
@@ -89,7 +89,7 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
                     met: seen.met,
                     missed: seen.missed,
                 });
-                // What was seen is kept, whatever comes next.
+                // Write the ledger after each run, so that a later failure loses nothing.
                 write(&place, &ledger)?;
             }
             Err(error) => {
@@ -128,7 +128,8 @@ fn chosen(place: &Checkout, ledger: &Ledger, arguments: &Args) -> miette::Result
         }
         chosen.push(work);
     }
-    // The experiment that measures the costs comes first: others' curves need them.
+    // Run the experiment that measures the costs first, because the curves of others need the
+    // costs.
     chosen.sort_by_key(|work| work.name != "regehr2005/table2");
     Ok(chosen)
 }
@@ -184,7 +185,7 @@ fn must_be_committed(place: &Checkout) -> miette::Result<()> {
     ))
 }
 
-/// The day, in UTC.
+/// Today's date in UTC, as in 2026-11-29.
 fn today() -> miette::Result<String> {
     let said = Command::new("date").args(["-u", "+%F"]).output();
     let said = said.into_diagnostic()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab due`: as much of the experiments and long tests as a time allows, in rotation.
+//! `weir-lab due`: runs as many experiments and long tests as fit into a given time, in rotation.
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ const LONGEST_UNKNOWN: Duration = Duration::from_secs(600);
 /// The time that work takes which the ledger does not have.
 const USUAL_SECONDS: u64 = 120;
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
 /// The ledger cannot be read; git is missing; work that cannot be carried out.
@@ -67,7 +67,8 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let left = most.saturating_sub(begun.elapsed());
         let entry = ledger.entry(work);
         let wanted = entry.map_or(USUAL_SECONDS, |entry| entry.seconds);
-        // It may take longer here than where the ledger was written.
+        // Allow half as much time again: this machine may be slower than the one that wrote the
+        // ledger.
         if left < Duration::from_secs(wanted.saturating_mul(3) / 2) {
             continue;
         }
@@ -126,18 +127,19 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
 
 /// The exit code of [`KERNELS`] if a kernel cannot be downloaded.
 const CANNOT_DOWNLOAD: i32 = 3;
-/// The script that sees to an experiment's kernels, relative to the repository's root.
+/// The script that provides an experiment's kernels, relative to the repository's root.
 const KERNELS: &str = "papers/scripts/kernels.sh";
 
-/// Whether the kernels of an experiment on Linux are there, or could be downloaded.
+/// Whether the kernels of an experiment on Linux are present or could be downloaded.
 fn has_kernels(place: &Checkout, work: &Work) -> miette::Result<bool> {
     let mut script = Command::new(place.path(KERNELS));
     let status = script.arg(&work.name).status().into_diagnostic()?;
     Ok(status.code() != Some(CANNOT_DOWNLOAD))
 }
 
-/// The claims of a run that fail: those that the ledger has as met. If it was written with other
-/// versions of the tools, only those among them that miss their goal by more than is known.
+/// The claims that count as failures of a run: those that the ledger records as met. If other
+/// versions of the tools wrote the ledger entry, only claims that miss their goal by more than the
+/// known amount count.
 fn failures(work: &Work, entry: Option<&Entry>, seen: &ledger::Outcome) -> BTreeSet<String> {
     let Some(entry) = entry else {
         return BTreeSet::new();
@@ -150,10 +152,11 @@ fn failures(work: &Work, entry: Option<&Entry>, seen: &ledger::Outcome) -> BTree
     missed.difference(&entry.missed).cloned().collect()
 }
 
-/// The work in the order in which it is due, and whether its inputs have changed.
+/// The work in the order in which it is due. The flag tells whether the inputs of the work have
+/// changed.
 fn order(place: &Checkout, since: Option<&str>) -> miette::Result<Vec<(Work, bool)>> {
     let commit = commit(place, "HEAD")?;
-    // A clone may have no history: then nothing is known to have changed.
+    // If the clone has no history, assume that nothing has changed.
     let before = match since {
         Some(since) => Some(self::commit(place, since)?),
         None => self::commit(place, "HEAD~1").ok(),

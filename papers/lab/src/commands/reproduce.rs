@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `weir-lab reproduce`: a figure or table of a paper, measured and held against its claims.
+//! `weir-lab reproduce`: measures a figure or table of a paper and compares the result with its
+//! claims.
 use std::path::PathBuf;
 
 use clap::ValueHint;
@@ -62,10 +63,11 @@ Examples:
 Writes results/regehr2005/fig1.json and .svg. The exit code is 0 if every claim is met, 1 if one is \
 not, and 2 if the experiment could not be carried out.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// An unknown experiment, a missing compiler, results that cannot be written.
+/// Returns an error if the experiment is unknown, if a compiler is missing, or if the results
+/// cannot be written.
 pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let place = match &arguments.root {
         Some(root) => Checkout::find(root)?,
@@ -82,14 +84,15 @@ pub fn execute(arguments: &Args) -> miette::Result<Outcome> {
     } else {
         Vec::new()
     };
-    // A file that may not be written is an error before the measurements.
+    // Report an output file that must not be overwritten before the measurements, which can take
+    // long.
     let places = places(arguments, name, &experiment.extras())?;
     if arguments.measure {
         experiment.measure_anew(&place)?;
     }
     let mut findings = experiment.run(&place)?;
     if arguments.quick {
-        // What misses a goal may lie in the part that is not measured.
+        // The part that the quick form leaves out may be the one that misses the goal.
         let claims = findings.report.claims.iter_mut();
         claims
             .filter(|claim| claim.verdict() == ClaimVerdict::Met)
@@ -152,8 +155,8 @@ fn list(place: &Checkout) -> miette::Result<String> {
     Ok(lines.join("\n"))
 }
 
-/// The places of the results, below the folder for results, in that of the paper: JSON, SVG, and
-/// the further files.
+/// The paths of the result files (JSON, SVG and any further files) in the paper's folder below the
+/// folder for results.
 fn places(
     arguments: &Args,
     name: &str,
@@ -178,7 +181,8 @@ fn places(
     Ok((usual, further.collect::<Result<_, _>>()?))
 }
 
-/// Writes the results, and costs into the board's file, where they take the place of earlier ones.
+/// Writes the results. Also writes measured costs into the board's file, where they replace earlier
+/// ones.
 fn write(
     checkout: &Checkout,
     ([json_place, svg_place], extra_places): ([Place; 2], Vec<Place>),

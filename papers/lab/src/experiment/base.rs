@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Experiments that differ from another one in some keys: `base` names the other one, in the same
-//! folder.
+//! Experiments that differ from another experiment in some keys. The key `base` names the other
+//! one, which is in the same folder.
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -8,23 +8,23 @@ use super::error::ExperimentError;
 use super::place::Checkout;
 use super::pointer::Pointer;
 
-/// The key of a file that is read before all others.
+/// The key `base`, which is read before all other keys of a file.
 #[derive(Deserialize)]
 struct Head {
     base: Option<String>,
 }
 
-/// The most bases below an experiment.
+/// The largest number of bases below an experiment.
 const MOST_BASES: usize = 2;
 
-/// The text of an experiment's file, merged over that of its base, and the file's name for
-/// messages.
+/// Reads an experiment's file and merges it over that of its base. Returns the merged text and the
+/// file's name for messages.
 pub(super) fn text(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     over_bases(place, name, MOST_BASES)
 }
 
-/// The same with at most so many bases. A key `base` beyond them stays, and the text's reader
-/// rejects it: so a circle of bases ends.
+/// Merges at most `most` bases. A key `base` beyond them stays in the text, and the text's reader
+/// rejects it. So a cycle of bases ends with an error.
 fn over_bases(
     place: &Checkout,
     name: &str,
@@ -52,7 +52,7 @@ fn over_bases(
     Ok((format!("{path} over {base_path}"), all.to_string()))
 }
 
-/// The name of an experiment's file, and its text.
+/// Reads an experiment's file. Returns the file's name and its text.
 pub(super) fn read(place: &Checkout, name: &str) -> Result<(String, String), ExperimentError> {
     let path = place.experiment(name)?;
     match std::fs::read_to_string(&path) {
@@ -61,7 +61,8 @@ pub(super) fn read(place: &Checkout, name: &str) -> Result<(String, String), Exp
     }
 }
 
-/// Tables are merged key by key; any other value replaces the one of the base.
+/// Lays the table `own` over the table `below`. Tables are merged key by key; any other value of
+/// `own` replaces that of `below`.
 pub(super) fn lay_over(below: &mut Table, own: Table) {
     for (key, value) in own {
         match (below.get_mut(&key), value) {
@@ -77,7 +78,8 @@ pub(super) fn lay_over(below: &mut Table, own: Table) {
 mod tests {
     use super::*;
 
-    /// The text of an experiment `small` merged over one called `large`, and its name.
+    /// Merges the text `small` over an experiment called `large` with the text `large`. Returns
+    /// what [`text`] returns.
     fn over(small: &str, large: &str) -> Result<(String, String), ExperimentError> {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("papers/experiments/paper");

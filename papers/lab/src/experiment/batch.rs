@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Many runs in parallel.
+//! Carries out many runs in parallel.
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -14,9 +14,9 @@ use rayon::prelude::*;
 use super::error::ExperimentError;
 use weir_emulate::run::{RunResult, RunSpec, run};
 
-/// Keeps each thread of the runs on a processor of its own, and with it the emulator that it
-/// starts: QEMU's threads take turns, and do so a quarter faster on one processor than on two.
-/// To be called before the first run.
+/// Pins each worker thread, and so the emulator that it starts, to a processor of its own. The
+/// threads of QEMU alternate, and do so a quarter faster on one processor than on two. Call this
+/// before the first run.
 pub fn place_threads() {
     let this = Pid::from_raw(0);
     let Ok(allowed) = sched_getaffinity(this) else {
@@ -25,25 +25,26 @@ pub fn place_threads() {
     let processors: Vec<usize> = (0..CpuSet::count())
         .filter(|&processor| allowed.is_set(processor) == Ok(true))
         .collect();
-    // Where fewer may be used than are allowed, others use them, too.
+    // Pin no thread if a quota allows fewer processors than the affinity mask: the processors are
+    // then shared with other programs.
     if std::thread::available_parallelism().is_ok_and(|usable| usable.get() < processors.len()) {
         return;
     }
     let own = move |thread: usize| {
         let mut set = CpuSet::new();
         let processor = processors[thread % processors.len()];
-        // A thread without a processor of its own is slower, and no more.
+        // Ignore an error: a thread that is not pinned is only slower.
         let _ = set
             .set(processor)
             .and_then(|()| sched_setaffinity(this, &set));
     };
-    // There is no such pool yet; one that a caller has made is as good.
+    // Ignore an error: a caller may have built the global pool already, and that pool will do.
     let _ = rayon::ThreadPoolBuilder::new()
         .start_handler(own)
         .build_global();
 }
 
-/// One run, with the key of its result.
+/// A run together with the key of its result.
 #[derive(Debug)]
 pub(super) struct BatchRun<K> {
     pub key: K,
@@ -52,14 +53,13 @@ pub(super) struct BatchRun<K> {
     pub spec: RunSpec,
 }
 
-/// Time between two lines that say how far the runs are, where stderr is no terminal.
+/// The interval between two progress lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// The progress of this number of runs on stderr: a bar on a terminal, elsewhere a line each
-/// minute.
+/// Shows the progress of `runs` runs on stderr: a bar on a terminal, otherwise a line per minute.
 pub(super) fn bar(runs: u64) -> ProgressBar {
     let write = move |state: &ProgressState, out: &mut dyn Write| {
-        // What cannot be written is not shown.
+        // Ignore an error: progress is only informative.
         let _ = write!(out, "{}", line(state.pos(), runs, state.elapsed()));
     };
     let style = ProgressStyle::with_template("{bar:30} {runs}")
@@ -75,7 +75,7 @@ pub(super) fn bar(runs: u64) -> ProgressBar {
     bar
 }
 
-/// Prints the progress now and then, until the runs are over.
+/// Prints a progress line at intervals until the runs have ended.
 fn print_lines(of: &WeakProgressBar, runs: u64) {
     loop {
         thread::sleep(LINE_EVERY);
@@ -88,11 +88,12 @@ fn print_lines(of: &WeakProgressBar, runs: u64) {
     }
 }
 
-/// Says how far the runs are, and how long the others will take by the mean of those that are over.
-/// The library's own guess follows the last runs: where a run takes a minute, it jumps to years.
+/// The text of a progress line: how many runs have ended, and an estimate of the time left from
+/// their mean duration. The library's own estimate follows the latest runs, and jumps to years
+/// where a run takes a minute.
 fn line(done: u64, all: u64, elapsed: Duration) -> String {
     let left = elapsed.as_secs() * all.saturating_sub(done);
-    // Before the first run is over, nobody knows.
+    // There is no estimate before the first run has ended.
     let left = match left.checked_div(done) {
         Some(left) => format!(", {} left", HumanDuration(Duration::from_secs(left))),
         None => String::new(),
@@ -100,15 +101,16 @@ fn line(done: u64, all: u64, elapsed: Duration) -> String {
     format!("{} %, {done} of {all} runs{left}", 100 * done / all.max(1))
 }
 
-/// Carries out all runs on all processors, with their progress on stderr. The first failure ends
-/// the batch.
+/// Carries out all runs on all processors, and shows their progress on stderr. The first failure
+/// stops the batch.
 pub(super) fn run_all<K: Ord + Send>(
     jobs: Vec<BatchRun<K>>,
 ) -> Result<BTreeMap<K, RunResult>, ExperimentError> {
     run_each(jobs, |_, result| result)
 }
 
-/// Like [`run_all`], but keeps only what `digest` extracts from each result: a trace is long.
+/// Does the same as [`run_all`], but keeps only what `digest` extracts from each result, because
+/// traces are long.
 pub(super) fn run_each<K: Ord + Send, T: Send>(
     jobs: Vec<BatchRun<K>>,
     digest: impl Fn(&K, RunResult) -> T + Sync,
@@ -120,7 +122,7 @@ pub(super) fn run_each<K: Ord + Send, T: Send>(
     })
 }
 
-/// Carries out one run of the firmware of this name.
+/// Carries out one run of the firmware with this name.
 pub(super) fn run_one(firmware: &str, spec: &RunSpec) -> Result<RunResult, ExperimentError> {
     run(spec).map_err(|cause| ExperimentError::Run {
         firmware: firmware.to_owned(),
@@ -128,7 +130,7 @@ pub(super) fn run_one(firmware: &str, spec: &RunSpec) -> Result<RunResult, Exper
     })
 }
 
-/// Executes `one` for each job, on all processors. The first failure ends the batch.
+/// Executes `one` for each job, on all processors. The first failure stops the batch.
 pub(super) fn carry_out<J: Send, K: Ord + Send, T: Send>(
     jobs: Vec<J>,
     one: impl Fn(J) -> Result<(K, T), ExperimentError> + Sync,

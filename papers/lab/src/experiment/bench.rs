@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Compiled firmware for an experiment's runs, and how much of its progress the background loop
-//! loses.
+//! Compiles the firmware of an experiment's runs, and computes how much progress the background
+//! loop loses.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Compiles every variant.
+    /// Compiles every variant of the experiment.
     pub fn new(place: &'a Checkout, setup: &'a Setup) -> Result<Self, ExperimentError> {
         let run = setup.run.as_ref().ok_or_else(|| {
             ExperimentError::Evaluation("nothing says how long the firmware runs".to_owned())
@@ -59,12 +59,12 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    /// The firmware of a variant, as the file states it.
+    /// The path of a variant's ELF file, compiled as the experiment's file states it.
     pub fn elf(&self, variant: &Variant) -> PathBuf {
         self.elves[variant.id()].clone()
     }
 
-    /// Compiles a variant with additional macros, which are part of the ELF file's name.
+    /// Compiles a variant with additional macros. The macros become part of the ELF file's name.
     pub fn compile(&self, variant: &Variant, defines: &[&str]) -> Result<PathBuf, ExperimentError> {
         let name = [&[variant.id()], defines].concat().join("+");
         let own = FlavourSources {
@@ -81,8 +81,8 @@ impl<'a> Bench<'a> {
         self.compile_parts(&name, &[&self.setup.flavour[variant.flavour()], &own])
     }
 
-    /// Compiles the sources of these parts together; `name`, unique in the experiment, becomes the
-    /// ELF file's.
+    /// Compiles the sources of several parts together. `name` becomes the ELF file's name and must
+    /// be unique in the experiment.
     pub fn compile_parts(
         &self,
         name: &str,
@@ -114,7 +114,7 @@ impl<'a> Bench<'a> {
         Ok(folder)
     }
 
-    /// A run of the experiment's length without any flood.
+    /// A run without a flood, as long as the experiment's file states.
     pub fn spec(&self, elf: &Path) -> RunSpec {
         RunSpec {
             target: self.target.clone(),
@@ -132,7 +132,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A duration of the experiment's file in cycles of its clock.
+    /// Converts a duration of the experiment's file to cycles of the file's clock.
     pub fn cycles(&self, duration: weir_model::Duration) -> Result<u64, ExperimentError> {
         cycles(duration, self.clock_hz)
     }
@@ -144,15 +144,16 @@ fn cycles(duration: weir_model::Duration, clock_hz: u64) -> Result<u64, Experime
         .map_err(|error| ExperimentError::Evaluation(error.to_string()))
 }
 
-/// The vector number of an interrupt of the ATmega128, if one has this name.
+/// The vector number of an ATmega128 interrupt, or `None` if the chip has no interrupt of this
+/// name.
 pub(super) fn vector(name: &str) -> Option<u8> {
     let vectors = &ATMEGA128.board.vectors;
     let index = vectors.iter().position(|known| known == name)?;
     u8::try_from(index + 1).ok()
 }
 
-/// A compare register of the ATmega128 that a limiter on the channel does not use: its name and its
-/// address in data space.
+/// A compare register of the ATmega128 that a limiter on this channel does not use: its name and
+/// its address in data space.
 pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
     if channel.starts_with("TIMER2") {
         ("OCR0", 0x51)
@@ -161,7 +162,7 @@ pub(super) fn free_register(channel: &str) -> (&'static str, u16) {
     }
 }
 
-/// A flood with these edges; `name` is for messages.
+/// A flood with edges at the given cycles. `name` identifies the flood in messages.
 pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> LineStimulus {
     LineStimulus {
         line,
@@ -172,8 +173,8 @@ pub(super) fn edges(name: &str, line: Line, times: Vec<u64>) -> LineStimulus {
     }
 }
 
-/// Cycles of one turn of the background loop, from a run of the same firmware: the cycles outside
-/// interrupts, divided by the number of turns.
+/// The cycles per turn of the background loop: the cycles outside interrupts in a run of the same
+/// firmware without a flood, divided by the number of turns.
 pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     let progress = counter(idle, PROGRESS);
     if progress == 0.0 {
@@ -185,22 +186,22 @@ pub(super) fn turn_cycles(idle: &RunResult) -> Result<f64, ExperimentError> {
     Ok(as_f64(idle.background_cycles) / progress)
 }
 
-/// The share of the processor that the background did not get, 0 to 1. regehr2005 §6.1 infers it in
-/// the same way: from the rate of progress of the background, compared with that of a background
-/// that nothing interrupts.
+/// The share of the processor that the background loop did not get, from 0 to 1. As in regehr2005
+/// §6.1, the share is inferred from the progress of the background loop, compared with the progress
+/// of an uninterrupted one.
 pub(super) fn lost(result: &RunResult, turn_cycles: f64) -> f64 {
     1.0 - counter(result, PROGRESS) * turn_cycles / as_f64(result.cycles)
 }
 
-/// The error that the resolution of a run can give an overhead of 0, in percentage points.
+/// The largest error, in percentage points, that a run's resolution can cause in an overhead of 0.
 const NOISE_POINTS: f64 = 0.05;
 
-/// An overhead, for a claim. No limiter has a negative cost: an overhead below 0 means that the
-/// reference is wrong, for example because the compiler made its handlers more expensive, and then
-/// every comparison with it is meaningless.
+/// Checks an overhead before a claim uses it. No limiter has a negative cost: an overhead below 0
+/// means that the reference is wrong, for example because the compiler made its handlers slower.
+/// Every comparison with such a reference is meaningless.
 ///
 /// # Errors
-/// An overhead below 0 by more than the resolution of a run.
+/// Returns an error if the overhead is below 0 by more than the resolution of a run.
 pub(super) fn plausible(of: &str, points: f64) -> Result<f64, ExperimentError> {
     if points < -NOISE_POINTS {
         return Err(ExperimentError::Evaluation(format!(
@@ -210,7 +211,7 @@ pub(super) fn plausible(of: &str, points: f64) -> Result<f64, ExperimentError> {
     Ok(points)
 }
 
-/// Requests served in the counted part.
+/// The number of requests served in the counted part of a run.
 pub(super) fn served(result: &RunResult) -> f64 {
     counter(result, HANDLED)
 }
@@ -224,11 +225,11 @@ fn counter(result: &RunResult, name: &str) -> f64 {
 pub(super) struct Sizes {
     /// Code, constants and the initial values of variables.
     pub flash: u64,
-    /// Static variables.
+    /// Static variables, initialised or not.
     pub ram: u64,
 }
 
-/// The sizes of the firmware called `name`.
+/// Reads the sizes of the firmware called `name`.
 pub(super) fn sizes(name: &str, elf: &Path) -> Result<Sizes, ExperimentError> {
     let chip = &*ATMEGA128;
     let image = Image::load(elf, chip).map_err(|cause| ExperimentError::Run {

@@ -1,54 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A search for the worst trial: some are drawn, and the worst of these are varied in rounds.
+//! Searches for the worst trial: draws some trials at random, then varies the worst of them in
+//! rounds.
 //!
-//! A number decides each trial, and not the order in which processors happen to finish. So the same
-//! search finds the same trial again.
+//! Each trial depends only on its number, not on the order in which processors finish. So a
+//! repeated search finds the same trial.
 use rayon::prelude::*;
 
 use super::error::ExperimentError;
 
-/// The trials that are varied side by side.
+/// The number of trials that are varied in parallel.
 const CLIMBERS: usize = 8;
 
 /// The effort of a search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Climb {
-    /// Trials in all.
+    /// The total number of trials.
     pub runs: u64,
-    /// The trials that are drawn, 1 or more.
+    /// The number of trials that are drawn at random, 1 or more.
     pub drawn: u64,
-    /// The variations of each climber in a round.
+    /// The number of variations of each climber per round.
     pub tries: usize,
-    /// The rounds after which the worst climber takes the place of the mildest.
+    /// The number of rounds after which the worst climber replaces the mildest. `None` means never.
     pub rounds_alone: Option<u64>,
 }
 
-/// What a search varies.
+/// A space of candidates that a search can explore.
 pub(super) trait Hill: Sync {
-    /// What is tried.
+    /// A candidate that has not been measured yet.
     type Candidate: Send;
-    /// A candidate with what was measured of it.
+    /// A candidate together with its measurement.
     type Trial: Clone + Send;
 
-    /// The candidate that is drawn under this number.
+    /// Draws the candidate with this number.
     fn draw(&self, number: u64) -> Self::Candidate;
-    /// A variation of a trial under this number.
+    /// Varies a trial. The number decides the variation.
     fn vary(&self, trial: &Self::Trial, number: u64) -> Self::Candidate;
     /// Measures a candidate.
     fn attempt(&self, candidate: Self::Candidate) -> Result<Self::Trial, ExperimentError>;
-    /// How bad a trial is: the search wants the greatest.
+    /// The value of a trial. The search looks for the greatest value.
     fn value(trial: &Self::Trial) -> f64;
-    /// Do two trials lie so near to each other that both would climb the same hill?
+    /// Whether two trials are so close that both would climb the same hill.
     fn is_near(_: &Self::Trial, _: &Self::Trial) -> bool {
         false
     }
 }
 
 impl Climb {
-    /// The worst trial. `note` sees every trial, in the order of their numbers.
+    /// Searches for the worst trial. `note` is called with every trial in the order of the trials'
+    /// numbers.
     ///
     /// # Errors
-    /// A candidate that cannot be measured.
+    /// Returns an error if a candidate cannot be measured.
     pub fn worst<H: Hill>(
         self,
         hill: &H,
@@ -80,7 +82,7 @@ impl Climb {
                 .collect();
             number += variations.len() as u64;
             for (index, tried) in try_all(variations)?.into_iter().enumerate() {
-                // One that is as bad is accepted, too, so that the search can cross plateaus.
+                // Accept an equally bad trial, too, so that the search can cross a plateau.
                 if let Some(climber) = climbers.get_mut(index / self.tries) {
                     if worse(&tried, climber).is_ge() {
                         *climber = tried;
@@ -104,7 +106,7 @@ impl Climb {
 mod tests {
     use super::*;
 
-    /// One number, worst at 700, and a second hill at 100.
+    /// A candidate is one number. The worst number is 700, and a lower hill lies at 100.
     struct TwoHills;
 
     impl Hill for TwoHills {
@@ -115,7 +117,7 @@ mod tests {
             number * 120 % 1000
         }
         fn vary(&self, trial: &u64, number: u64) -> u64 {
-            // Each climber is given steps both ways, of every size from 1 to 7.
+            // A climber steps up and down by every distance from 1 to 7.
             let (step, is_up) = (1 + number / 16 % 7, number / 112 % 2 == 0);
             if is_up {
                 trial + step

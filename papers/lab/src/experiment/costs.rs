@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! `boards/atmega128/costs.toml`: the costs measured on the board, by compiler.
+//! Reads and writes `boards/atmega128/costs.toml`, the costs measured on the board for each
+//! compiler.
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ use weir_model::CompilerVersion;
 use super::error::ExperimentError;
 use super::place::{COSTS_FILE, Checkout};
 
-/// Cycles by the name of the event, by `FLAVOUR.POLICY.TIMING`.
+/// Costs in cycles, by `FLAVOUR.POLICY.TIMING` and then by the event's name.
 pub(super) type CostTable = BTreeMap<String, BTreeMap<&'static str, u64>>;
 
 /// The measured worst costs.
@@ -23,7 +24,7 @@ pub(super) struct WorstCosts {
 }
 
 impl WorstCosts {
-    /// Adds a measured cost; of several with the same name the largest is kept.
+    /// Adds a measured cost. The largest of several costs with the same name is kept.
     pub fn add(&mut self, id: &str, channel: Option<&str>, name: &'static str, cycles: u64) {
         let of_channel =
             channel.map(|channel| self.by_channel.entry(channel.to_owned()).or_default());
@@ -50,15 +51,15 @@ struct CostsFile {
     _channel: toml::Table,
 }
 
-/// The columns of the written file: the new one of one compiler, and those that `before`, the file
-/// as it was, has for others.
+/// The columns of the new file: the measured column of one compiler, and the other compilers'
+/// columns of `before`, the old file.
 struct Columns<'a> {
     before: Option<toml::Table>,
     version: &'a CompilerVersion,
 }
 
 impl Columns<'_> {
-    /// The compilers that have a column in the file, in ascending order of their versions.
+    /// The compilers that have a column in the new file, in ascending order of their versions.
     fn compilers(&self) -> Vec<CompilerVersion> {
         let before = self
             .before
@@ -74,7 +75,7 @@ impl Columns<'_> {
         all
     }
 
-    /// The line of a value, with its columns for all compilers.
+    /// The line of a value, with a column for each compiler.
     fn line(&self, path: &[&str], name: &str, value: &str) -> String {
         let before = self.before.as_ref().and_then(|table| {
             let mut table = table;
@@ -137,9 +138,9 @@ fn write_limiters(text: &mut String, columns: &Columns, prefix: &str, costs: &Co
     }
 }
 
-/// The file's text: mean cycles by flavour and constant, and the worst of a limiter's interrupts,
-/// as measured with the compiler `version`; and the columns that `before`, the file as it was, has
-/// for other compilers.
+/// The text of the new file. It contains the mean cycles by flavour and constant, and the worst
+/// cycles of a limiter's interrupts, as measured with the compiler `version`. The columns of other
+/// compilers are copied from `before`, the old file.
 pub(super) fn to_toml(
     before: Option<&str>,
     version: &CompilerVersion,
@@ -184,7 +185,7 @@ pub(super) fn to_toml(
     text
 }
 
-/// The constants of one flavour for the compiler `version`, in cycles.
+/// Reads the constants of one flavour for the compiler `version`, in cycles.
 pub(super) fn read(
     place: &Checkout,
     flavour: &str,
@@ -260,7 +261,7 @@ mod tests {
                 .unwrap()
                 .insert("request_served", 41);
         }
-        // A column is added or replaced, and the other one is kept.
+        // Writing replaces the column of the same compiler and keeps that of the other.
         let both = to_toml(Some(&first), &older, &cycles, &quicker);
         assert_eq!(to_toml(Some(&both), &older, &cycles, &quicker), both);
         let table: toml::Table = toml::from_str(&both).unwrap();

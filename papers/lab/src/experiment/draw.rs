@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Numbers at random.
+//! Random numbers for searches.
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 
-/// A random number such that every order of magnitude from `least` to `most` is equally likely.
+/// A random number from `least` to `most`, log-uniform: every order of magnitude is equally likely.
 pub(super) fn log_uniform(random: &mut ChaCha12Rng, least: u64, most: u64) -> u64 {
     #[expect(
         clippy::cast_precision_loss,

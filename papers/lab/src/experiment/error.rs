@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Why an experiment could not be carried out.
+//! The errors of experiments.
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use miette::{NamedSource, SourceSpan};
 use weir_emulate::firmware::FirmwareError;
 use weir_emulate::run::RunError;
 
-/// Why an experiment could not be carried out.
+/// An error that prevents an experiment from being carried out.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum ExperimentError {
     /// No folder with experiments was found.
@@ -25,7 +25,7 @@ pub enum ExperimentError {
     #[error("there is no experiment `{name}`")]
     #[diagnostic(help("the experiments are: {}", known.join(", ")))]
     Unknown {
-        /// The name that was asked for.
+        /// The unknown name.
         name: String,
         /// The names of all experiments.
         known: Vec<String>,
@@ -42,44 +42,44 @@ pub enum ExperimentError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     File(Box<FileError>),
-    /// The board's costs are needed, and were never measured.
+    /// A cost of the board is needed but was never measured.
     #[error("{}: {what}", path.display())]
     #[diagnostic(help("measure the costs: weir reproduce regehr2005/table2"))]
     Costs {
         /// The path of the file of costs.
         path: PathBuf,
-        /// The missing entry.
+        /// The name of the missing cost.
         what: String,
     },
-    /// The experiment has no quick form.
+    /// The experiment has no quick form, but `--quick` was given.
     #[error("the experiment `{0}` has no quick form")]
     #[diagnostic(help(
         "run the experiment without --quick, or give its file a table `quick` with fewer points"
     ))]
     NotQuick(String),
-    /// Measurements that the repository keeps are missing or invalid.
+    /// Measurements that should be committed are missing or invalid.
     #[error("{}: {what}", path.display())]
     #[diagnostic(help("repeat the measurements: weir reproduce NAME --measure"))]
     Data {
         /// The path of the file.
         path: PathBuf,
-        /// The error in the file.
+        /// A description of the error in the file.
         what: String,
     },
-    /// The program that makes these measurements failed.
+    /// The program that makes the committed measurements failed.
     #[error("{program} {what}")]
     #[diagnostic(help("the program's own message is above"))]
     Flow {
         /// The path of the program, relative to the repository's root.
         program: String,
-        /// The way in which the program failed.
+        /// A description of the failure.
         what: String,
     },
-    /// The experiment keeps no measurements.
+    /// The experiment has no committed measurements, but `--measure` was given.
     #[error("the experiment `{0}` keeps no measurements: every run measures anew")]
     #[diagnostic(help("run the experiment without --measure"))]
     NothingKept(String),
-    /// A claim of the file was not measured.
+    /// The experiment did not measure a claim of its file.
     #[error("the claim `{0}` was not measured")]
     Unmeasured(String),
     /// The measured values cannot be evaluated.
@@ -106,7 +106,7 @@ pub enum ExperimentError {
     Run {
         /// The name of the firmware.
         firmware: String,
-        /// The reason.
+        /// The cause of the failure.
         cause: Box<RunError>,
     },
     /// The ledger cannot be read.
@@ -115,7 +115,7 @@ pub enum ExperimentError {
     Ledger {
         /// The path of the ledger, relative to the repository's root.
         path: PathBuf,
-        /// The error in it.
+        /// A description of the error in the file.
         what: String,
     },
     /// The temporary folder for the firmware cannot be made.
@@ -123,13 +123,13 @@ pub enum ExperimentError {
     Workspace(io::Error),
 }
 
-/// An error in an experiment's file, with its place.
+/// An error in an experiment's file, with the place of the error.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("{what}")]
 pub struct FileError {
-    /// The error.
+    /// A description of the error.
     pub what: String,
-    /// A correct alternative.
+    /// A description of what would be correct.
     #[help]
     pub help: Option<String>,
     /// The file's name and text.
@@ -140,7 +140,7 @@ pub struct FileError {
     pub span: Option<SourceSpan>,
 }
 
-/// Joins names for messages.
+/// Joins names to a list for messages.
 pub(super) fn list(names: &BTreeSet<String>) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.join(", ")

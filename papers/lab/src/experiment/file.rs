@@ -22,7 +22,7 @@ pub(super) struct ExperimentFile {
     pub title: String,
     pub kind: Box<dyn Kind>,
     pub setup: Setup,
-    /// The ids of the claims that only the whole form judges.
+    /// The ids of the claims that the form `--quick` cannot judge.
     whole: BTreeSet<String>,
     panel: Vec<PanelSpec>,
 }
@@ -54,14 +54,15 @@ struct Document {
     others: BTreeMap<String, IgnoredAny>,
 }
 
-/// The keys of [`Document`] and those read before it, for messages.
+/// The keys of [`Document`] and of [`super::base`], as messages list them.
 const KEYS: &str = "`base`, `title`, `paper`, `section`, `about`, `kind`, `board`, `claim`, `run`, \
                     `flavour`, `variant`, `panel`";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimSpec {
-    /// The id; if it contains VARIANT or FLAVOUR, there is a claim about each variant in `of`.
+    /// The id of the claim. If it contains VARIANT or FLAVOUR, the entry makes one claim about each
+    /// variant in `of`.
     id: Spanned<String>,
     /// The variants, each as an id, as ROLE or as FLAVOUR.ROLE; an empty list means all variants.
     #[serde(default)]
@@ -73,13 +74,13 @@ struct ClaimSpec {
     at_least: Option<f64>,
     equal: Option<f64>,
     within: Option<[f64; 2]>,
-    /// Is it only shown beside the others, without a goal?
+    /// Whether the claim has no goal: its value is only shown beside the others.
     #[serde(default)]
     shown: bool,
-    /// A value that misses the goal: the goal is known to be missed today, but the measured value
-    /// must not be worse than this one.
+    /// The limit for a goal that is known to be missed at present: the measured value must not be
+    /// worse than this value.
     today: Option<f64>,
-    /// Is it about all points and seeds, so that the form `--quick` cannot judge it?
+    /// Whether the claim is about all points and seeds, so that the form `--quick` cannot judge it.
     #[serde(default)]
     whole: bool,
 }
@@ -97,7 +98,8 @@ impl ClaimSpec {
         stated.next().filter(|_| stated.next().is_none())
     }
 
-    /// The claim, or one claim about each variant in `of`, with the place of its id.
+    /// The claim, or one claim about each variant in `of`. Each comes with the place of its id in
+    /// the file.
     fn claims(
         &self,
         pointer: &Pointer,
@@ -217,8 +219,8 @@ impl ExperimentFile {
         })
     }
 
-    /// Reduces the experiment to its quick part, and gives the ids of the claims that this part
-    /// cannot judge. None means that the file states no such part.
+    /// Reduces the experiment to its quick part. Returns the ids of the claims that this part
+    /// cannot judge, or `None` if the file states no quick part.
     pub fn shorten(&mut self) -> Option<Vec<String>> {
         if !self.kind.shorten() {
             return None;
@@ -230,7 +232,7 @@ impl ExperimentFile {
         Some(left_out.into_iter().map(|claim| claim.id).collect())
     }
 
-    /// The plot of the file's panels with the measured points, if it has any.
+    /// Draws the measured points in the file's panels. Returns `None` if the file has no panels.
     pub fn plot(&self, series: &[Series]) -> Result<Option<Plot>, ExperimentError> {
         if self.panel.is_empty() {
             return Ok(None);
@@ -277,7 +279,8 @@ impl ExperimentFile {
     }
 }
 
-/// The curves of a panel with `each`: those of the variants in `of`, or of all.
+/// The curves of a panel with the key `each`: a curve for each variant in `of`, or for all
+/// variants.
 fn variant_curves(
     pointer: &Pointer,
     kind: &dyn Kind,
@@ -320,7 +323,7 @@ fn variant_curves(
     Ok(curves)
 }
 
-/// The kind that the file names, if the file has the kind's table.
+/// Finds the kind that the file names, and checks that the file has the kind's table.
 fn entry<'a>(
     pointer: &Pointer,
     kinds: &'a [KindEntry],
@@ -355,7 +358,7 @@ fn entry<'a>(
     Err(pointer.wrong(&written.kind, what, help))
 }
 
-/// The board of the firmware, which this kind of experiment must support.
+/// Reads the board of the firmware, and checks that this kind of experiment supports the board.
 fn board(
     pointer: &Pointer,
     kinds: &[KindEntry],
@@ -422,7 +425,7 @@ fn check_variant(
     Ok(())
 }
 
-/// Checks that the experiment can measure everything that the file names.
+/// Checks that the experiment can measure every name in the file.
 fn all_known<'a>(
     pointer: &Pointer,
     mut ids: impl Iterator<Item = &'a Spanned<String>>,

@@ -6,34 +6,35 @@ use std::collections::BTreeMap;
 
 use weir_report::{Plot, PlotError};
 
-/// The results of an experiment, and the files to be written.
+/// The results of an experiment, and the contents of the files to write.
 #[derive(Debug)]
 pub struct Findings {
     /// The claims and the series.
     pub report: Report,
-    /// The picture; a table of single values has none.
+    /// The picture. `None` if the experiment measures only single values.
     pub picture: Option<Picture>,
     /// The new content of the board's `costs.toml`, if the experiment measures these costs.
     pub costs: Option<String>,
     /// The details behind the claims, case by case.
     pub detail: Option<Detail>,
-    /// What is in the further files, in the order of [`super::Experiment::extras`].
+    /// The contents of the further files, in the order of [`super::Experiment::extras`].
     pub extras: Vec<Vec<u8>>,
 }
 
-/// The name of a file beside the results and the picture, known before it is made.
+/// The name of a file that an experiment writes in addition to the results and the picture. It is
+/// known before the measurement.
 #[derive(Clone)]
 pub struct ExtraName {
-    /// What follows the experiment's name and a dash.
+    /// The end of the file's name, which follows the experiment's name and a dash.
     pub ending: String,
-    /// How Weir knows a file that it has written.
+    /// The bytes by which Weir recognises a file that it has written and may overwrite.
     pub mark: &'static str,
 }
 
 /// A picture of the measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
-    /// Curves.
+    /// Curves in panels.
     Plot(Plot),
     /// A strip of dots, one for each measurement.
     Strips(Strips),
@@ -43,7 +44,7 @@ impl Picture {
     /// The picture as a complete SVG.
     ///
     /// # Errors
-    /// A panel without values, or with a value that is not finite.
+    /// Returns an error if a panel has no values, or a value that is not finite.
     pub fn to_svg(&self) -> Result<String, PlotError> {
         match self {
             Self::Plot(plot) => plot.to_svg(),
@@ -62,7 +63,7 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// A table with these titles of its columns.
+    /// Makes a table with these column titles and rows.
     pub(super) fn new(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Self {
         Self {
             columns: columns.iter().map(ToString::to_string).collect(),
@@ -78,8 +79,8 @@ pub(super) struct Measurements {
     pub series: Vec<Series>,
     pub costs: Option<String>,
     pub detail: Option<Detail>,
-    /// The picture of a kind that draws its own; for the others the file's panels are drawn.
+    /// The picture, if the kind draws its own. `None` means that the file's panels are drawn.
     pub picture: Option<Picture>,
-    /// What is in the further files that the kind has named.
+    /// The contents of the further files that the kind has named.
     pub extras: Vec<Vec<u8>>,
 }

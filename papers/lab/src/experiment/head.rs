@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What there is to know of an experiment before it is run.
+//! Facts about an experiment that are known before it runs.
 use serde::Deserialize;
 
 use super::error::ExperimentError;
 use super::place::Checkout;
 use super::{Experiment, base};
 
-/// The line by which a file says that only `make bench` runs the experiment.
+/// The line that marks an experiment which only `make bench` runs.
 const FOR_BENCH: &str = "# In make bench only.";
 
-/// What there is to know of an experiment before it is run.
+/// Facts about an experiment that are known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Its kind.
+    /// The kind of the experiment, as in the key `kind`.
     pub kind: String,
-    /// Does its file state a short form?
+    /// Whether the file states a short form.
     pub has_short_form: bool,
-    /// Does its file say that only `make bench` runs it?
+    /// Whether the file says that only `make bench` runs the experiment.
     pub is_for_bench: bool,
-    /// The experiments of the same paper whose keys it inherits, the nearest first.
+    /// The experiments of the same paper whose keys this one inherits, from the nearest base on.
     pub bases: Vec<String>,
 }
 
@@ -29,10 +29,10 @@ struct Keys {
 }
 
 impl Head {
-    /// Reads what the experiment's file says of itself.
+    /// Reads the facts from an experiment's file.
     ///
     /// # Errors
-    /// An unknown name, an invalid file.
+    /// Returns an error if the name is unknown or the file is invalid.
     pub fn load(place: &Checkout, name: &str) -> Result<Self, ExperimentError> {
         let has_short_form = Experiment::load(place, name)?.shorten().is_ok();
         let paper = name.split('/').next().unwrap_or_default();
@@ -40,7 +40,7 @@ impl Head {
         let mut kind = None;
         let mut next = Some(name.to_owned());
         let mut is_for_bench = false;
-        // The experiment was loaded, so that its bases end.
+        // The loop ends, because loading the experiment has shown that its chain of bases ends.
         while let Some(name) = next.take() {
             let (path, text) = base::read(place, &name)?;
             let keys: Keys = toml::from_str(&text).map_err(|error| ExperimentError::Data {

@@ -16,19 +16,19 @@ use super::place::Checkout;
 use super::pointer::Pointer;
 use super::setup::{CurveSpec, Setup};
 
-/// The procedure of an experiment, as stated by the table that has the kind's name.
+/// The procedure of an experiment. It is read from the table with the kind's name.
 pub(super) trait Kind: Debug {
     /// The ids that claims and curves can name.
     fn known(&self, setup: &Setup) -> Ids;
 
-    /// Carries the experiment out.
+    /// Carries out the experiment.
     ///
     /// # Errors
-    /// A missing compiler, a firmware that does not compile or crashes, costs that were never
-    /// measured.
+    /// Returns an error if a compiler is missing, if the firmware does not compile or crashes, or
+    /// if a needed cost was never measured.
     fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError>;
 
-    /// A remark for the title, if no board's own firmware was measured.
+    /// A remark for the title if the firmware of no real board was measured.
     fn remark(&self) -> Option<&'static str> {
         None
     }
@@ -38,23 +38,25 @@ pub(super) trait Kind: Debug {
         false
     }
 
-    /// The curves of a series that each variant has, one per variant; none if variants have no
-    /// curves of their own.
+    /// The curves of a series that each variant has, one curve per variant. The list is empty if
+    /// variants of this kind have no curves of their own.
     fn curves(&self, _series: &Spanned<String>) -> Vec<CurveSpec> {
         Vec::new()
     }
 
-    /// Reduces the experiment to the part for `--quick`. False means that the file states none.
+    /// Reduces the experiment to the part for `--quick`. Returns false if the file states no such
+    /// part.
     fn shorten(&mut self) -> bool {
         false
     }
 
-    /// The names of the files that it makes beside the results and the picture.
+    /// The names of the files that the experiment writes in addition to the results and the
+    /// picture.
     fn extras(&self) -> Vec<ExtraName> {
         Vec::new()
     }
 
-    /// Repeats the measurements that the repository keeps. None means that it keeps none.
+    /// Repeats the committed measurements. Returns `None` if experiments of this kind have none.
     fn measure_anew(&self, _place: &Checkout) -> Option<Result<(), ExperimentError>> {
         None
     }
@@ -67,7 +69,7 @@ pub(super) struct Ids {
     pub series: BTreeSet<String>,
 }
 
-/// Reads the table of this name.
+/// A function that reads the table of a kind. Its second argument is the table's name.
 type Read = fn(&Pointer, &'static str) -> Result<Box<dyn Kind>, ExperimentError>;
 
 /// A kind in the list of all kinds.
@@ -81,7 +83,7 @@ pub(super) struct KindEntry {
 }
 
 impl KindEntry {
-    /// A kind without firmware.
+    /// A kind without firmware, whose table deserialises to `K`.
     pub const fn of<K: Kind + DeserializeOwned + 'static>(name: &'static str) -> Self {
         Self {
             name,
@@ -93,18 +95,18 @@ impl KindEntry {
         }
     }
 
-    /// The same kind with firmware that runs on these boards.
+    /// Adds the boards that the kind's firmware can run on.
     pub const fn on(self, boards: &'static [EmulatedBoard]) -> Self {
         Self { boards, ..self }
     }
 
-    /// Reads the kind's table from a file that has one.
+    /// Reads the table of this kind from an experiment's file.
     pub fn read(&self, pointer: &Pointer) -> Result<Box<dyn Kind>, ExperimentError> {
         (self.read)(pointer, self.name)
     }
 }
 
-/// Reads the table of this name, and ignores the rest of the file.
+/// Deserialises the table with this name, and ignores all other keys of the file.
 struct NamedTable<K>(&'static str, PhantomData<K>);
 
 impl<'de, K: Deserialize<'de>> DeserializeSeed<'de> for NamedTable<K> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The kinds of experiments. Each is one file, and one entry in the list.
+//! The kinds of experiments. Each kind is one module and one entry of the list.
 mod area;
 mod bounds;
 mod constants;
@@ -10,7 +10,7 @@ mod simulation;
 
 use super::kind::KindEntry;
 
-/// All kinds, as messages list them.
+/// All kinds, in the order in which messages list them.
 pub(super) const KINDS: &[KindEntry] = &[
     firmware::KIND,
     constants::KIND,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The repository with the experiments, the firmware and the boards.
+//! Locates the repository with the experiments, the firmware and the boards.
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
@@ -17,10 +17,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// The folder `from` or the nearest above it that has `papers/experiments/` and `core/`.
+    /// Finds the repository: `from`, or the nearest folder above it, that contains
+    /// `papers/experiments/` and `core/`.
     ///
     /// # Errors
-    /// No such folder exists.
+    /// Returns an error if no such folder exists.
     pub fn find(from: &Path) -> Result<Self, ExperimentError> {
         from.ancestors()
             .find(|folder| folder.join(EXPERIMENTS).is_dir() && folder.join("core").is_dir())
@@ -32,7 +33,7 @@ impl Checkout {
             })
     }
 
-    /// The path of a file or folder of the repository.
+    /// The path of a file or folder, given relative to the repository's root.
     #[must_use]
     pub fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)
@@ -44,7 +45,7 @@ impl Checkout {
         self.path(COSTS_FILE)
     }
 
-    /// The names of all experiments, in alphabetical order: `regehr2005/fig1`.
+    /// The names of all experiments in alphabetical order, as in `regehr2005/fig1`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let entries = |folder: &Path| {
@@ -72,7 +73,7 @@ impl Checkout {
         names
     }
 
-    /// The path of an experiment's file.
+    /// The path of the file of the experiment with this name.
     pub(super) fn experiment(&self, name: &str) -> Result<PathBuf, ExperimentError> {
         let known = self.names();
         if known.iter().any(|known| known == name) {

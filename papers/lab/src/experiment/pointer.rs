@@ -16,7 +16,8 @@ pub(super) struct Pointer<'a> {
 }
 
 impl<'a> Pointer<'a> {
-    /// An error message that points at `at`, with what would be right.
+    /// Returns an error with the message `what` that points at `at`. The help says what would be
+    /// correct.
     pub fn wrong<T>(
         &self,
         at: &Spanned<T>,
@@ -40,12 +41,12 @@ impl<'a> Pointer<'a> {
         }))
     }
 
-    /// Reads the whole text.
+    /// Deserialises the whole text.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ExperimentError> {
         self.read_with(std::marker::PhantomData)
     }
 
-    /// Reads the whole text as `seed` does.
+    /// Deserialises the whole text by `seed`.
     pub fn read_with<T: DeserializeSeed<'a>>(&self, seed: T) -> Result<T::Value, ExperimentError> {
         seed.deserialize(toml::Deserializer::new(self.text))
             .map_err(|error| self.error(error.message().to_owned(), None, error.span()))

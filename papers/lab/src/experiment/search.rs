@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The worst flood of a form, searched for each variant: a list of floods that somebody chose has
-//! its own blind spots.
+//! Searches for the worst flood of a given form for each variant. Floods that a person chooses can
+//! miss the worst one.
 //!
-//! A third of the runs are drawn, any order of magnitude equally often, but for the first two:
-//! those have the most and the least of all ranges, where the worst often is. From the worst of
-//! these the search climbs by small and large changes. The board is deterministic and every random
-//! number comes from the seed and the number of the run, so the same flood is found again.
+//! A third of the runs draw floods at random, with every order of magnitude equally likely. The
+//! first two floods are no random ones: they have the largest and the smallest numbers of all
+//! ranges, where the worst flood often lies. From the worst of these floods the search climbs by
+//! small and large changes. A repeated search finds the same flood: the board is deterministic, and
+//! every random number depends on the seed and the run's number.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 
@@ -28,28 +29,30 @@ use super::setup::{Name, each};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchSpec {
-    /// The name of the worst flood's value, for claims or for the formulas of `measure`.
+    /// The id of the search. It names the worst flood's value in claims and in the formulas of
+    /// `measure`.
     pub id: String,
     #[serde(default)]
     of: Vec<String>,
-    /// What the search makes as large as it can, over the values of runs.
+    /// The value that the search maximises, as a formula over the values of runs.
     pub value: Formula,
-    /// The flood as on the command line, with the names of `ranges` in braces.
+    /// The flood, in the syntax of the command line. The names of `ranges` stand in braces.
     pattern: String,
-    /// The least and the most of each number in the pattern.
+    /// The least and the greatest value of each number in the pattern.
     ranges: BTreeMap<String, [u64; 2]>,
-    /// A limiter's interval or rate, around which its costs change. Half of the drawn numbers lie
-    /// near it or near one of its first four multiples.
+    /// An interval or rate of the limiter, around which the limiter's cost changes. Half of the
+    /// drawn numbers lie near this value or near one of its first four multiples.
     around: Option<u64>,
-    /// Floods that are tried.
+    /// The number of floods to try.
     runs: u64,
-    /// Floods that `--quick` tries.
+    /// The number of floods to try in the form `--quick`.
     quick: Option<u64>,
-    /// The seed from which all random numbers come.
+    /// The seed of all random numbers.
     seed: u64,
 }
 
-/// Reduces each search to the runs of `--quick`. False means that none states any.
+/// Reduces each search to the number of runs for `--quick`. Returns false if no search states such
+/// a number.
 pub(super) fn shorten(searches: &mut [SearchSpec]) -> bool {
     let mut is_shorter = false;
     for search in searches {
@@ -58,20 +61,21 @@ pub(super) fn shorten(searches: &mut [SearchSpec]) -> bool {
     is_shorter
 }
 
-/// The searches of each variant that is meant.
+/// The searches for these variants. A search whose id contains VARIANT is repeated for each variant
+/// that its `of` selects.
 pub(super) fn of_variants(searches: &[SearchSpec], variants: &[Name]) -> Vec<SearchSpec> {
     let each = searches.iter();
     each.flat_map(|search| search.of_variants(variants))
         .collect()
 }
 
-/// Checks the searches, before the runs. `taken` are the names of other values, and `beside` the
-/// ranges that the kind itself uses, which a pattern need not have; `knows` accepts a variant and
-/// the name of a value of it, and `parses` a flood.
+/// Checks the searches before any run. `taken` contains the names of other values. `beside`
+/// contains the ranges that the kind of experiment itself uses, which a pattern need not contain.
+/// `knows` accepts a variant and the name of one of its values, and `parses` parses a flood.
 ///
 /// # Errors
-/// A name in a formula that begins with no variant, or that `knows` rejects; an id that is not the
-/// search's alone; a form of which `parses` accepts no flood; a number that cannot be meant.
+/// Returns an error if a name in a formula begins with no variant, or if `knows` rejects the name;
+/// if an id is not unique; if `parses` accepts no flood of a form; or if a number is out of range.
 pub(super) fn check<P, E: Display>(
     searches: &[SearchSpec],
     plan: &SeriesPlan,
@@ -96,10 +100,11 @@ pub(super) fn check<P, E: Display>(
     })
 }
 
-/// Carries out all searches: the worst value of each by its id, and a table of the floods.
+/// Carries out all searches. Returns the worst value of each search by its id, and a table of the
+/// floods.
 ///
 /// # Errors
-/// A form of which no flood is possible, a run that fails.
+/// Returns an error if no flood of a form is possible, or if a run fails.
 pub(super) fn carry_out(
     searches: &[SearchSpec],
     measure: impl Fn(&SearchSpec, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync,
@@ -121,12 +126,12 @@ pub(super) fn carry_out(
     Ok((values.collect(), detail))
 }
 
-/// Carries out searches over the series of `plan`, with its first seed and at its first point: the
-/// same as [`carry_out`]. `base` are the values of the experiment's own runs, and `run` gives those
-/// of one of the `variants`, each with its name, under a flood.
+/// Does the same as [`carry_out`] for searches over the series of `plan`, with the first seed and
+/// at the first point. `base` contains the values of the experiment's own runs. `run` gives the
+/// values of one of the `variants` under a flood; each variant comes with its name.
 ///
 /// # Errors
-/// Those of [`carry_out`]; no seed or no point.
+/// Returns the errors of [`carry_out`], and an error if `plan` has no seed or no point.
 pub(super) fn over_series<V: Sync>(
     (searches, plan): (&[SearchSpec], &SeriesPlan),
     base: &BTreeMap<RunKey, Values>,
@@ -153,16 +158,16 @@ pub(super) fn over_series<V: Sync>(
     })
 }
 
-/// A flood that is tried.
+/// A flood to try.
 pub(super) struct FloodTrial {
-    /// The pattern, with its numbers.
+    /// The pattern with its numbers filled in.
     pub pattern: String,
-    /// The numbers that it does not have.
+    /// The numbers of the ranges that the pattern does not contain.
     beside: BTreeMap<String, u64>,
 }
 
 impl FloodTrial {
-    /// The number of a range that the pattern does not have.
+    /// The number of a range that the pattern does not contain. `None` if there is no such range.
     pub fn beside(&self, name: &str) -> Option<u64> {
         self.beside.get(name).copied()
     }
@@ -176,23 +181,23 @@ impl Display for FloodTrial {
     }
 }
 
-/// The worst flood of a search.
+/// The worst flood that a search found.
 struct Worst {
     value: f64,
     flood: FloodTrial,
 }
 
-/// Variations of each in a round.
+/// The number of variations of each flood per round.
 const TRIES: usize = 2;
-/// The part of the runs that is drawn.
+/// One in this many runs draws a flood at random.
 const DRAWN: u64 = 3;
-/// The largest `around`: its multiples stay far below 2^64.
+/// The largest allowed `around`. Its multiples stay far below 2^64.
 const MOST_AROUND: u64 = 1 << 32;
 
 /// A value for each of the ranges, in their order.
 type Numbers = Vec<u64>;
 
-/// The floods of a search as what it varies.
+/// The floods of a search, as a space that [`Climb`] explores.
 struct Floods<'a, M> {
     spec: &'a SearchSpec,
     drawn: u64,
@@ -230,7 +235,7 @@ where
         *value
     }
 
-    /// No number differs by more than an eighth.
+    /// Two floods are near to each other if no number differs by more than an eighth.
     fn is_near((_, a): &Self::Trial, (_, b): &Self::Trial) -> bool {
         let mut pairs = a.iter().zip(b);
         pairs.all(|(&a, &b)| a.abs_diff(b) <= a.max(b) / 8)
@@ -238,12 +243,12 @@ where
 }
 
 impl SearchSpec {
-    /// The search of each variant that is meant.
+    /// The searches for these variants: one for each selected variant if the id contains VARIANT.
     fn of_variants(&self, variants: &[Name]) -> Vec<Self> {
         each(variants, (&self.id, &self.of), |rename| {
             let id = rename(&self.id);
             Self {
-                // An `of` that chose no variant stays, and is refused.
+                // Keep the `of` of an id without VARIANT, so that [`Self::check_form`] rejects it.
                 of: if id == self.id {
                     self.of.clone()
                 } else {
@@ -264,11 +269,11 @@ impl SearchSpec {
         quick.is_some()
     }
 
-    /// The value under a flood. `under_it` are the values of each variant's run under the flood,
-    /// and `base` those of the experiment's own runs.
+    /// The value of the search under a flood. `under_it` contains the values of each variant's run
+    /// under the flood, and `base` those of the experiment's own runs.
     ///
     /// # Errors
-    /// A series or the search's formula that cannot be evaluated.
+    /// Returns an error if a series or the search's formula cannot be evaluated.
     fn value_of(
         &self,
         plan: &SeriesPlan,
@@ -276,7 +281,7 @@ impl SearchSpec {
         under_it: Vec<(String, Values)>,
         (seed, x): (u64, f64),
     ) -> Result<f64, ExperimentError> {
-        // The point behind all others.
+        // The values under the flood belong to an additional point after all others.
         let index = plan.x.values.len();
         let mut runs = base.clone();
         for (variant, values) in under_it {
@@ -296,8 +301,8 @@ impl SearchSpec {
         ExperimentError::Evaluation(format!("the search `{}`: {what}", self.id))
     }
 
-    /// Checks the numbers, and that the pattern has each range, but for those that the kind uses
-    /// `beside` it, and nothing else in braces.
+    /// Checks the numbers and the pattern. The pattern must contain each range in braces, except
+    /// the ranges in `beside`, and nothing else in braces.
     fn check_form(&self, beside: &[&str]) -> Result<(), String> {
         if !self.of.is_empty() {
             return Err("`of` chooses variants, but the id has no VARIANT; leave `of` out, or write VARIANT in the id".to_owned());
@@ -326,8 +331,8 @@ impl SearchSpec {
         Ok(())
     }
 
-    /// Checks that a flood of this form is possible: that of the least numbers, that of the most,
-    /// or one that is drawn.
+    /// Checks that a flood of this form is possible: the flood with the least numbers, that with
+    /// the greatest, or one of the drawn floods.
     fn check_floods<P, E: Display>(
         &self,
         parses: impl Fn(&str) -> Result<P, E>,
@@ -355,24 +360,24 @@ impl SearchSpec {
         self.ranges.values().map(|[_, most]| *most).collect()
     }
 
-    /// How many floods are drawn.
+    /// The number of floods that are drawn at random.
     fn drawn(&self) -> u64 {
         (self.runs / DRAWN).max(1)
     }
 
-    /// The random numbers of a run.
+    /// The random-number generator of a run.
     fn random(&self, number: u64) -> ChaCha12Rng {
         let mut random = ChaCha12Rng::seed_from_u64(self.seed);
         random.set_stream(number);
         random
     }
 
-    /// Is this a range, which the pattern does not have?
+    /// Whether this is a range that the pattern does not contain.
     pub fn is_beside(&self, name: &str) -> bool {
         self.ranges.contains_key(name) && !self.has(name)
     }
 
-    /// Does the pattern have this range?
+    /// Whether the pattern contains this range.
     fn has(&self, name: &str) -> bool {
         self.pattern.contains(&format!("{{{name}}}"))
     }
@@ -390,9 +395,9 @@ impl SearchSpec {
         }
     }
 
-    /// Finds the worst flood. `measure` gives the value under a flood, or none if the flood is
-    /// impossible: the numbers of a pattern can contradict each other, such as a gap that is longer
-    /// than its period.
+    /// Searches for the worst flood. `measure` gives the value under a flood, or `None` if the
+    /// flood is impossible: numbers of a pattern can contradict each other, such as a gap that is
+    /// longer than its period.
     fn worst(
         &self,
         measure: &(impl Fn(&Self, &FloodTrial) -> Result<Option<f64>, ExperimentError> + Sync),
@@ -421,7 +426,7 @@ impl SearchSpec {
             .ok_or_else(|| self.wrong("no flood that was tried is possible"))
     }
 
-    /// The numbers of a run that varies no other, of so many.
+    /// The numbers of the flood that run `number` of `of` such runs draws.
     fn begin(&self, number: u64, of: u64) -> Numbers {
         match number {
             0 if of > 1 => self.most(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Series over values counted in runs: every variant at every point of an axis with every seed. A
-//! series is a formula over the values of the runs; a claim is a statistic of a series over all
+//! Series over values that runs count: each variant runs at every point of an axis with every seed.
+//! A series is a formula over the values of runs. A claim is a statistic of a series over all
 //! points and seeds ([`Statistic`]).
 pub(super) mod formula;
 mod statistic;
@@ -24,7 +24,7 @@ pub(super) type Values = BTreeMap<String, Number>;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunKey {
     pub variant: String,
-    /// The number of the point.
+    /// The index of the point on the axis.
     pub index: usize,
     pub seed: u64,
 }
@@ -37,12 +37,13 @@ pub(super) struct Axis {
     pub title: String,
     /// The points, in ascending order.
     pub values: Vec<f64>,
-    /// The quantity that is drawn in place of x.
+    /// The formula over x of the quantity that is drawn in place of x. `None` means that x is
+    /// drawn.
     pub shown: Option<Formula>,
 }
 
 impl Axis {
-    /// Keeps only these points, if any are named.
+    /// Keeps only the points in `values`. `None` keeps all.
     pub fn shorten(&mut self, values: Option<Vec<f64>>) {
         if let Some(values) = values {
             self.values = values;
@@ -54,13 +55,13 @@ impl Axis {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuickPoints {
-    /// None: all points.
+    /// The points of this part. `None` means all points.
     pub values: Option<Vec<f64>>,
     pub seeds: Vec<u64>,
 }
 
-/// A series for claims and curves: one, or one per variant. In the latter the word VARIANT in the
-/// texts stands for the id of the variant, and FLAVOUR for that of its flavour.
+/// A series for claims and curves, or one series per variant. In the second case, the word VARIANT
+/// in the texts stands for the id of the variant, and FLAVOUR for the id of its flavour.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SeriesSpec {
@@ -68,18 +69,18 @@ pub(super) struct SeriesSpec {
     /// The variants, each as an id, as ROLE or as FLAVOUR.ROLE; an empty list means all variants.
     #[serde(default)]
     of: Vec<String>,
-    /// The title of the y axis, with its unit; a series without it is not drawn.
+    /// The title of the y axis, with its unit. `None` means that the series is not drawn.
     pub y: Option<String>,
-    /// A formula over x and the names `VARIANT.VALUE`; with the prefix `first.` a name stands for
+    /// A formula over x and the names `VARIANT.VALUE`. A name with the prefix `first.` stands for
     /// its value at the first point.
     value: Formula,
-    /// A condition: points at which it is false are left out.
+    /// A condition. The series leaves out points at which the condition is false.
     #[serde(rename = "where")]
     only_where: Option<Formula>,
-    /// Whether the curve is the largest value with any seed, instead of the mean.
+    /// Whether the curve shows the largest value with any seed, instead of the mean.
     #[serde(default)]
     worst: bool,
-    /// The factor by which the mean is multiplied for drawing.
+    /// The factor by which the drawn mean is multiplied.
     #[serde(default = "once")]
     scale: f64,
 }
@@ -88,7 +89,7 @@ fn once() -> f64 {
     1.0
 }
 
-/// The series; those with VARIANT in their id once per variant.
+/// The series for these variants. A series whose id contains VARIANT is repeated for each variant.
 pub(super) fn of_variants(series: &[SeriesSpec], variants: &[Name]) -> Vec<SeriesSpec> {
     let of = |series: &SeriesSpec| {
         each(variants, (&series.id, &series.of), |rename| SeriesSpec {
@@ -107,18 +108,18 @@ impl SeriesSpec {
     }
 }
 
-/// The runs, and the series over them.
+/// The runs of an experiment, and the series over them.
 #[derive(Debug, Default)]
 pub(super) struct SeriesPlan {
     pub x: Axis,
     pub seeds: Vec<u64>,
     pub series: Vec<SeriesSpec>,
     pub variants: BTreeSet<String>,
-    /// Constants for formulas, by name.
+    /// Constants that formulas may name.
     pub constants: Values,
 }
 
-/// The ids of these series, for claims and curves.
+/// The ids of these series, which claims and curves may name.
 pub(super) fn known(series: &[SeriesSpec]) -> Ids {
     let claims_of =
         |series: &SeriesSpec| Statistic::ALL.map(|(over, _)| format!("{}.{over}", series.id));
@@ -133,8 +134,8 @@ pub(super) fn known(series: &[SeriesSpec]) -> Ids {
 }
 
 impl SeriesPlan {
-    /// Checks every name of a formula: its first part must be a variant, and `knows` must accept
-    /// the rest. This happens before the runs: a wrong name should be reported at once.
+    /// Checks every name in a formula before the runs, so that a wrong name is reported at once. A
+    /// name must begin with a variant, and `knows` must accept the rest.
     pub fn check(&self, knows: impl Fn(&str) -> Result<(), String>) -> Result<(), ExperimentError> {
         for series in &self.series {
             for formula in series.formulas() {
@@ -145,7 +146,8 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// Checks the names of one formula in the same way; `knows` is told the variant, too.
+    /// Checks the names in one formula before the runs. `knows` gets the variant and the rest of
+    /// each name.
     pub fn check_formula(
         &self,
         formula: &Formula,
@@ -165,13 +167,13 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// The variants that the formulas of all series name.
+    /// The variants that occur in the formulas of all series.
     pub fn used(&self) -> BTreeSet<&str> {
         let formulas = self.series.iter().flat_map(SeriesSpec::formulas);
         formulas.flat_map(|formula| self.used_in(formula)).collect()
     }
 
-    /// The variants that a formula names.
+    /// The variants that occur in a formula.
     pub fn used_in<'a>(&'a self, formula: &'a Formula) -> BTreeSet<&'a str> {
         let names = self.names(formula);
         names.filter_map(|name| Some(self.split(name)?.0)).collect()
@@ -184,7 +186,7 @@ impl SeriesPlan {
         names.map(|name| name.strip_prefix(FIRST).unwrap_or(name))
     }
 
-    /// The runs of a variant, with their places on the axis.
+    /// The runs of a variant at every point with every seed, each with its value of x.
     pub fn runs_of(&self, variant: &str) -> impl Iterator<Item = (RunKey, f64)> {
         let points = self.x.values.iter().enumerate();
         points.flat_map(move |(index, &x)| {
@@ -202,7 +204,8 @@ impl SeriesPlan {
         })
     }
 
-    /// The variant and the value in a name.
+    /// Splits a name into the variant and the name of the value. `None` if the name begins with no
+    /// variant.
     fn split<'n>(&self, name: &'n str) -> Option<(&'n str, &'n str)> {
         let variants = self.variants.iter();
         let split = variants.filter_map(|variant| {
@@ -212,7 +215,7 @@ impl SeriesPlan {
         split.max_by_key(|(variant, _)| variant.len())
     }
 
-    /// The series and their statistics for claims.
+    /// Computes the series from the results, and the statistics for claims.
     pub fn measure(
         &self,
         results: &BTreeMap<RunKey, Values>,
@@ -250,7 +253,7 @@ impl SeriesPlan {
         })
     }
 
-    /// The meaning of names at one point with one seed.
+    /// The values of all names at one point with one seed.
     pub fn at<'a>(
         &'a self,
         results: &'a BTreeMap<RunKey, Values>,
@@ -266,8 +269,8 @@ impl SeriesPlan {
         }
     }
 
-    /// The series about one variant alone, each with the variant and its name there: the series
-    /// `a.off` is the value `off` of `a`.
+    /// The series whose formulas name only the variant that their id begins with. Each comes with
+    /// the variant and with the rest of its id: the series `a.off` is the value `off` of `a`.
     fn own_series(&self) -> impl Iterator<Item = (&SeriesSpec, &str, &str)> {
         self.series.iter().filter_map(|series| {
             let (variant, name) = self.split(&series.id)?;
@@ -277,8 +280,9 @@ impl SeriesPlan {
         })
     }
 
-    /// Gives each variant that has a run at this point the series about it alone, as further values
-    /// there. A condition of a series leaves out points of the axis, and counts for nothing here.
+    /// Adds the series about a single variant to the values of this variant at the given point, if
+    /// the variant has a run there. The condition of a series is ignored, because it is about
+    /// points of the axis.
     pub fn add_series(
         &self,
         results: &mut BTreeMap<RunKey, Values>,
@@ -303,24 +307,25 @@ impl SeriesPlan {
         Ok(())
     }
 
-    /// Whether [`Self::add_series`] gives this variant a value of this name.
+    /// Whether [`Self::add_series`] adds a value of this name to this variant.
     ///
     /// # Errors
-    /// The series is not meant for `x`.
+    /// Returns an error if the condition of the series excludes `x`.
     pub fn has_series(&self, variant: &str, name: &str, x: f64) -> Result<bool, String> {
         let mut all = self.own_series();
         let Some((series, ..)) = all.find(|&(_, of, own)| (of, own) == (variant, name)) else {
             return Ok(false);
         };
         let (runs, condition) = (BTreeMap::new(), series.only_where.as_ref());
-        // A condition on values of runs cannot be known before the runs.
+        // A condition on values of runs cannot be evaluated before the runs, and excludes nothing
+        // here.
         if condition.is_some_and(|of| of.holds(&self.at(&runs, (0, 0), x)) == Ok(false)) {
             return Err(format!("the `where` of `{}` leaves out x = {x}", series.id));
         }
         Ok(true)
     }
 
-    /// The points of a series at which its condition holds, each with the seeds for which it does.
+    /// The points of a series. Values for which the series' condition is false are left out.
     fn points(
         &self,
         series: &SeriesSpec,
@@ -351,7 +356,7 @@ fn in_series(series: &SeriesSpec, what: &str) -> ExperimentError {
     ExperimentError::Evaluation(format!("the series `{}`: {what}", series.id))
 }
 
-/// The meaning of a formula's names at one point with one seed.
+/// The values of a formula's names at one point with one seed.
 pub(super) struct Scope<'a> {
     plan: &'a SeriesPlan,
     results: &'a BTreeMap<RunKey, Values>,
@@ -360,7 +365,7 @@ pub(super) struct Scope<'a> {
     x: Number,
 }
 
-/// The prefix of a value's name that stands for the value at the first point.
+/// The prefix of a name that stands for the value at the first point.
 const FIRST: &str = "first.";
 
 impl Names for Scope<'_> {
@@ -389,8 +394,8 @@ impl Names for Scope<'_> {
 mod tests {
     use super::*;
 
-    /// The measurements of a plan over the variant `c.a`, whose value `v` is the seed at the first
-    /// point and ten times the seed at the second.
+    /// The measurements of a plan over the variant `c.a`. Its value `v` is the seed at the first
+    /// point, and ten times the seed at the second.
     fn measured(series: &str) -> Measurements {
         #[derive(Deserialize)]
         struct All {
@@ -475,7 +480,8 @@ mod tests {
         let of = |v| Values::from([("v".to_owned(), formula::number(v))]);
         let mut runs = BTreeMap::from([(key(0), of(2.0)), (key(1), of(5.0))]);
         plan.add_series(&mut runs, (1, 7), 0.0).unwrap();
-        // What is about another variant, too, or about one that has not run, is none of `a`.
+        // A series is no value of `a` if it is about another variant, too, or about a variant that
+        // has not run.
         let names: Vec<&str> = runs[&key(1)].keys().map(String::as_str).collect();
         assert_eq!(names, ["off", "twice", "v"]);
         assert_eq!(runs[&key(1)]["off"], formula::number(3.0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The common part of experiments of all kinds: their claims, their firmware, their curves.
+//! The settings that experiments of all kinds share: claims, firmware and curves.
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -10,26 +10,26 @@ use toml::Spanned;
 use weir_emulate::board::EmulatedBoard;
 use weir_report::{Claim, Colour, Scale, Stroke};
 
-/// The common part of experiments of all kinds.
+/// The settings that experiments of all kinds share.
 #[derive(Debug)]
 pub(super) struct Setup {
     /// The board of the firmware.
     pub board: EmulatedBoard,
-    /// The claims, not yet measured.
+    /// The claims, which have no measured values yet.
     pub claim: Vec<Claim>,
-    /// The times of runs; every kind with firmware has them.
+    /// The times of the runs. `None` only in kinds without firmware.
     pub run: Option<RunTimes>,
     pub flavour: BTreeMap<String, FlavourSources>,
     pub variant: Vec<Variant>,
 }
 
 impl Setup {
-    /// The variants, as series and claims name them.
+    /// The names of all variants, for series and claims.
     pub fn names(&self) -> Vec<Name<'_>> {
         self.variant.iter().map(Name::of).collect()
     }
 
-    /// Whether the file states this claim, so that it must be measured.
+    /// Whether the file states a claim with this id, so that its value must be measured.
     pub fn claims(&self, id: &str) -> bool {
         self.claim.iter().any(|claim| claim.id == id)
     }
@@ -41,13 +41,14 @@ impl Setup {
 pub(super) struct RunTimes {
     /// The board's clock.
     pub clock: Quantity<weir_model::Rate>,
-    /// The time before the counted part.
+    /// The time before the counted part of a run.
     pub warmup: Quantity<weir_model::Duration>,
     /// The length of the counted part.
     pub length: Quantity<weir_model::Duration>,
 }
 
-/// The common part of the firmware of one flavour. Paths are relative to the repository's root.
+/// The firmware settings that all variants of a flavour share. Paths are relative to the
+/// repository's root.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FlavourSources {
@@ -64,22 +65,22 @@ pub(super) struct FlavourSources {
     pub linker_script: Option<String>,
 }
 
-/// One firmware. Its id is `FLAVOUR.POLICY`.
+/// A variant of the firmware. Its id is `FLAVOUR.POLICY`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Variant {
     pub id: Spanned<String>,
     pub role: Role,
-    /// Additional sources.
+    /// Source files in addition to those of the flavour.
     #[serde(default)]
     pub sources: Vec<String>,
     #[serde(default)]
     pub defines: Vec<String>,
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The rate of the ideal hardware limiter; with the role `ideal`.
+    /// The rate of the ideal hardware limiter. It is stated with the role `ideal` only.
     pub limit: Option<Quantity<weir_model::Rate>>,
-    /// The number of lines in use, from INT0 on.
+    /// The number of lines that the firmware uses, from INT0 on.
     #[serde(default = "one")]
     pub lines: u32,
 }
@@ -88,29 +89,31 @@ fn one() -> u32 {
     1
 }
 
-/// The role of a firmware in an experiment.
+/// The role of a firmware variant in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Role {
-    /// A firmware with an ordinary handler; one per flavour. The others of its flavour are compared
-    /// with it.
+    /// Firmware with an ordinary handler. Each flavour has one such variant, and its other variants
+    /// are compared with it.
     Unprotected,
-    /// A firmware behind a software limiter.
+    /// Firmware with a software limiter.
     Limited,
-    /// A firmware that polls the line once per interval.
+    /// Firmware that polls the line once per interval.
     Polling,
-    /// A firmware with an ordinary handler that sets up the limiter in silicon in front of it.
-    /// There is one per flavour, called `FLAVOUR.hardware`. Only the board soc has such a limiter.
+    /// Firmware with an ordinary handler that sets up the limiter in silicon in front of it. A
+    /// flavour has at most one such variant, called `FLAVOUR.hardware`. Only the board soc has this
+    /// limiter.
     Hardware,
-    /// A firmware with an ordinary handler, behind an ideal hardware limiter that keeps `limit`.
+    /// Firmware with an ordinary handler behind an ideal hardware limiter, which enforces the rate
+    /// `limit`.
     Ideal,
-    /// A firmware for a second microcontroller, in front of the unprotected firmware of the flavour
+    /// Firmware for a second microcontroller in front of the unprotected firmware of the flavour
     /// `paper`.
     Front,
 }
 
 impl Role {
-    /// The role's word in a file.
+    /// The name of the role in a file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unprotected => "unprotected",
@@ -128,23 +131,23 @@ impl Variant {
         self.id.get_ref()
     }
 
-    /// The part of the id before the dot.
+    /// The flavour: the part of the id before the dot.
     pub fn flavour(&self) -> &str {
         self.id().split('.').next().unwrap_or_default()
     }
 }
 
-/// The names of a variant for series and claims.
+/// The names by which series and claims refer to a variant.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name<'a> {
     pub id: &'a str,
-    /// The flavour; empty in kinds without flavours, and so is the role.
+    /// The flavour. In kinds without flavours both the flavour and the role are empty.
     pub flavour: &'a str,
     pub role: &'a str,
 }
 
 impl<'a> Name<'a> {
-    /// A variant of firmware.
+    /// The names of a variant of firmware.
     pub fn of(variant: &'a Variant) -> Self {
         Self {
             id: variant.id(),
@@ -153,7 +156,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// A variant without a flavour.
+    /// The names of a variant in a kind without flavours.
     pub fn plain(id: &'a str) -> Self {
         Self {
             id,
@@ -166,8 +169,8 @@ impl<'a> Name<'a> {
 const VARIANT: &str = "VARIANT";
 const FLAVOUR: &str = "FLAVOUR";
 
-/// The results of `make` for each variant in `of`, or a single one if `id` contains neither VARIANT
-/// nor FLAVOUR.
+/// Calls `make` for each variant that `of` selects, or once if `id` contains neither VARIANT nor
+/// FLAVOUR. Returns the results.
 pub(super) fn each<T>(
     variants: &[Name],
     (id, of): (&str, &[String]),
@@ -199,10 +202,10 @@ pub(super) struct PanelSpec {
     pub x_scale: Scale,
     #[serde(default)]
     pub curves: Vec<CurveSpec>,
-    /// A series of which each variant has a curve, in place of `curves`; the variants state how
-    /// their curves are drawn.
+    /// An alternative to `curves`: a series that each variant has, and which is drawn for each
+    /// variant. The variants state how their curves are drawn.
     pub each: Option<Spanned<String>>,
-    /// The variants that have one with `each`; an empty list means all.
+    /// The variants whose curves are drawn with `each`. An empty list means all variants.
     #[serde(default)]
     pub of: Vec<Spanned<String>>,
 }
@@ -220,7 +223,8 @@ pub(super) struct CurveSpec {
 }
 
 impl CurveSpec {
-    /// The curve of a variant, of the series that has `series` behind the variant's `id`.
+    /// The curve of a variant's series. The id of this series is the variant's `id`, a dot, and
+    /// `series`.
     pub fn of_variant(
         series: &Spanned<String>,
         id: &str,

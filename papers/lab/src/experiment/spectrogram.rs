@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Spectrograms as SVG: which frequencies a sound has, point after point of an axis, side by side
-//! for several sounds.
+//! Draws spectrograms as SVG: the frequencies of several sounds side by side, over the points of an
+//! axis.
 //!
-//! Written by hand, with one path for each shade: a rectangle of its own for each of the many cells
-//! would make the picture ten times as long.
+//! The SVG has one path per shade. A rectangle for each of the many cells would make the picture
+//! ten times as large.
 use std::fmt::Write as _;
 
 use weir_report::{FONT, TEXT, marked, short};
 
-/// Sounds beside each other. Each has the same time for every point of the axis.
+/// Spectrograms of several sounds, side by side. Each sound spends the same time at every point of
+/// the axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spectrogram {
-    /// Title of the picture.
+    /// The title of the picture.
     pub title: String,
-    /// Name of the axis from left to right, with its unit.
+    /// The title of the horizontal axis, with its unit.
     pub x: String,
-    /// Points of this axis.
+    /// The points of the horizontal axis.
     pub points: Vec<f64>,
-    /// The frequency at the upper edge.
+    /// The frequency at the upper edge, in Hz.
     pub highest_hz: f64,
     /// The sounds from left to right.
     pub panels: Vec<SpectralPanel>,
 }
 
-/// One sound.
+/// The spectrogram of one sound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectralPanel {
-    /// Title above the panel.
+    /// The title above the panel.
     pub title: String,
-    /// For each span of time the powers of the frequencies from 0 Hz on, in equal steps, beside
-    /// that of a full wave.
+    /// The columns, one per span of time. A column contains the powers of the frequencies from 0 Hz
+    /// on in equal steps, relative to the power of a full-scale wave.
     pub columns: Vec<Vec<f64>>,
 }
 
-/// Shades from the weakest to the strongest, each for as many decibels, from light to dark as
-/// readers with any colour vision and printers tell apart.
+/// The shades from the weakest power to the strongest. Each covers the same number of decibels.
+/// They go from light to dark, so that readers with any colour vision, and printers, can tell them
+/// apart.
 const SHADES: [&str; 4] = ["#c6dbef", "#6baed6", "#2171b5", "#08306b"];
 const DECIBELS: f64 = 10.0;
 const LEFT: f64 = 80.0;
@@ -47,7 +49,7 @@ const HEIGHT: f64 = 300.0;
 const LINES_HZ: f64 = 250.0;
 
 impl Spectrogram {
-    /// The picture, complete and self-contained.
+    /// Draws the picture as a complete, self-contained SVG.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let count = float(self.panels.len());
@@ -141,7 +143,8 @@ impl SpectralPanel {
         (self.columns.len().max(1), rows.unwrap_or(0).max(1))
     }
 
-    /// The cells of a shade, a column and a row being 1: runs from left to right, row by row.
+    /// The SVG path of all cells with a shade, as horizontal runs from left to right, row by row.
+    /// The unit is one column or one row.
     fn path(&self, shade: usize) -> String {
         let (columns, rows) = self.size();
         let has = |column: usize, row: usize| {
@@ -163,7 +166,8 @@ impl SpectralPanel {
     }
 }
 
-/// The shade of a power beside that of a full wave; none if it is weaker than all.
+/// The index of the shade of a relative power. `None` if the power is weaker than the weakest
+/// shade.
 fn shade_of(power: f64) -> Option<usize> {
     let decibels = 10.0 * power.log10();
     let below = (0..SHADES.len()).find(|steps| decibels >= -DECIBELS * float(steps + 1))?;

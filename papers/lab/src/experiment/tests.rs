@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The experiments of the repository, and the addition of a kind.
+//! Tests of the experiments in the repository, and of how a kind is added.
 mod sum_kind;
 
 use super::*;
@@ -30,7 +30,7 @@ title = "p"
 curves = [{ of = "values", label = "values", colour = "blue" }]
 "#;
 
-/// Parses an experiment from this text; its kind may be the made-up one.
+/// Parses an experiment from this text. The kind may be the made-up one of these tests.
 fn read(text: &str) -> Result<Experiment, ExperimentError> {
     let kinds = [KINDS, &[sum_kind::KIND]].concat();
     Experiment::parse(&kinds, "paper/fig9", "fig9.toml", text)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What can change a result: the sources of firmware, programs and emulators, the experiment's
-//! files and costs, and the versions of tools.
+//! The inputs of experiments: everything that can change a result. These are the sources of
+//! firmware, programs and emulators, the experiment's files, the costs, and the versions of tools.
 use std::process::Command;
 
 use weir_report::checksum;
@@ -8,7 +8,7 @@ use weir_report::checksum;
 use super::work::Work;
 use crate::experiment::{Checkout, ExperimentError};
 
-/// The machine of the policies, and the crates that all kinds of experiments use.
+/// The inputs that all kinds of experiments share: the limiter's sources, and the crates.
 const COMMON: &[&str] = &[
     "core/include",
     "core/src",
@@ -20,7 +20,7 @@ const COMMON: &[&str] = &[
     "papers/Cargo.lock",
 ];
 
-/// The sources of a kind beside [`COMMON`], from the repository's root.
+/// The further inputs of a kind, relative to the repository's root.
 fn sources(kind: &str) -> &'static [&'static str] {
     const AVR: &[&str] = &["boards/atmega128", "crates/emulate/src", "ports/avr"];
     match kind {
@@ -60,7 +60,7 @@ fn sources(kind: &str) -> &'static [&'static str] {
             "papers/experiments/behnke2021/node",
             "ports/freertos",
         ],
-        // The product's long tests: all of the product.
+        // The long tests depend on all of the product.
         "long" => &[
             "Cargo.toml",
             "boards",
@@ -76,14 +76,14 @@ fn sources(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The folders of an experiment's paper, in which its system files are.
+/// The names of folders beside an experiment's file that contain its system files.
 const SYSTEMS: [&str; 2] = ["systems", "tone"];
 
-/// By what the inputs of some work are known again at a commit: files under version control, and
-/// not what is built of them.
+/// A checksum over the inputs of some work at a commit. It covers files under version control, not
+/// what is built from them.
 ///
 /// # Errors
-/// No such commit; no git.
+/// Returns an error if the commit does not exist or git is missing.
 pub fn checksum_at(place: &Checkout, commit: &str, work: &Work) -> Result<String, ExperimentError> {
     let mut paths: Vec<String> = COMMON
         .iter()
@@ -117,7 +117,7 @@ pub fn checksum_at(place: &Checkout, commit: &str, work: &Work) -> Result<String
     Ok(checksum(&listed.stdout))
 }
 
-/// The tools of a kind, each with its version as it says it; those that are not installed are left
+/// The tools of a kind, each with the version that it prints. Tools that are not installed are left
 /// out.
 #[must_use]
 pub fn tools(kind: &str) -> Vec<String> {
@@ -139,7 +139,7 @@ pub fn tools(kind: &str) -> Vec<String> {
         let said = Command::new(tool).arg("--version").output().ok()?;
         let text = String::from_utf8_lossy(&said.stdout).into_owned();
         let mut words = text.lines().next()?.split_whitespace().map(str::to_owned);
-        // Arm's compiler says its date, too.
+        // Ignore the date, which Arm's compiler prints after its version.
         let is_number = |word: &String| {
             word.contains('.') && word.chars().all(|of| of.is_ascii_digit() || of == '.')
         };

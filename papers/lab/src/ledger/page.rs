@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The ledger as a page.
+//! Writes the ledger as a page in Markdown.
 use std::fmt::Write;
 
 use super::Ledger;
 
-/// The page. `is_stale` says of an entry whether its inputs have changed since.
+/// The text of the page. `is_stale` tells whether the inputs of an entry have changed since its
+/// run.
 #[must_use]
 pub fn page(ledger: &Ledger, is_stale: impl Fn(&super::Entry) -> bool) -> String {
     let mut text = "<!-- SPDX-License-Identifier: MIT OR Apache-2.0 -->\n\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Runs one piece of work in a process of its own, and reads which claims it met.
+//! Runs a piece of work in a process of its own, and reads which claims it met.
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -14,50 +14,50 @@ use weir_report::{Temporary, uninterrupted};
 use super::work::{Form, LONG, Work};
 use crate::experiment::Checkout;
 
-/// The time between two looks at whether the process has ended.
+/// The interval at which the process is checked for its end.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// How long it took.
+    /// The duration of the run, in seconds.
     pub seconds: u64,
-    /// How many claims were met.
+    /// The number of claims that were met.
     pub met: usize,
     /// The ids of the claims that were missed.
     pub missed: BTreeSet<String>,
-    /// Those that were missed by more than their experiment's file allows.
+    /// The ids of the claims that miss their goal by more than the experiment's file allows.
     pub fallen: BTreeSet<String>,
 }
 
-/// Why a run has no outcome.
+/// The reason why a run has no outcome.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum RunError {
     /// The process cannot be started, or its output cannot be read.
     #[error("cannot run {name}: {cause}")]
     Start {
-        /// The work.
+        /// The name of the work.
         name: String,
         /// The operating system's error.
         cause: io::Error,
     },
-    /// The time is over.
+    /// The process exceeded the time limit and was ended.
     #[error("{name} was stopped after {seconds} s")]
     Late {
-        /// The work.
+        /// The name of the work.
         name: String,
-        /// How long it had run.
+        /// The time in seconds after which the process was ended.
         seconds: u64,
     },
     /// The process failed.
     #[error("{name} could not be carried out; its message is above")]
     Failed {
-        /// The work.
+        /// The name of the work.
         name: String,
     },
 }
 
-/// The results of an experiment, as `weir-lab reproduce` writes them.
+/// The results of an experiment, in the format of `weir-lab reproduce`.
 #[derive(Deserialize)]
 struct Results {
     claims: Vec<ClaimResult>,
@@ -71,7 +71,7 @@ struct ClaimResult {
     today: Option<Today>,
 }
 
-/// The value that a claim whose goal is known to be missed must not fall behind.
+/// The limit for a goal that is known to be missed: the value must not be worse than this one.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Today {
@@ -80,7 +80,7 @@ enum Today {
 }
 
 impl ClaimResult {
-    /// Is the goal missed, and by more than is known?
+    /// Whether the goal is missed by more than the file allows.
     fn has_fallen(&self) -> bool {
         let is_kept = match (&self.today, self.measured) {
             (Some(Today::AtMost(most)), Some(measured)) => measured <= *most,
@@ -91,10 +91,10 @@ impl ClaimResult {
     }
 }
 
-/// Runs some work, for `most` at the longest. What an experiment prints goes to standard error.
+/// Runs some work with the time limit `most`. The output of an experiment goes to standard error.
 ///
 /// # Errors
-/// A program that cannot be started, fails, or takes too long.
+/// Returns an error if the process cannot be started, fails, or exceeds the time limit.
 pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, RunError> {
     let start = |cause| RunError::Start {
         name: work.name.clone(),
@@ -129,9 +129,9 @@ pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, Run
             break status;
         }
         if begun.elapsed() > most {
-            // What it started in turn would go on without it.
+            // End the process's children as well, which would otherwise go on running.
             for process in descendants(child.id()) {
-                // It may have ended by itself meanwhile.
+                // Ignore an error: the process may have ended by itself in the meantime.
                 let _ = kill(process, Signal::SIGTERM);
             }
             let _ = child.wait();
@@ -164,9 +164,9 @@ pub fn run(place: &Checkout, work: &Work, most: Duration) -> Result<Outcome, Run
     }
 }
 
-/// A process, and all that it and those have started, the oldest first.
+/// A process and all of its descendants, the oldest first.
 fn descendants(of: u32) -> Vec<Pid> {
-    // The parent is the second field behind the program's name, which is in parentheses.
+    // The parent's id is the second field after the program's name, which is in parentheses.
     let parent = |process: u32| -> Option<u32> {
         let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
         let (_, fields) = text.rsplit_once(')')?;

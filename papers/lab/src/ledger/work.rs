@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What can be run: each experiment in its forms, and the product's long tests.
+//! The work that can be run: each experiment in each of its forms, and the product's long tests.
 use std::fmt;
 use std::process::Command;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Checkout, ExperimentError, Head};
 
-/// The script that has the product's long tests, relative to the repository's root.
+/// The path of the script that runs the product's long tests, relative to the repository's root.
 pub(super) const LONG: &str = "scripts/long.sh";
 
-/// How much of it is measured.
+/// The form of a run: how much of an experiment is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     /// The part that the experiment's file states for `--quick`.
     Short,
-    /// All of it.
+    /// The whole experiment.
     Whole,
 }
 
@@ -34,28 +34,28 @@ impl fmt::Display for Form {
 pub struct Work {
     /// The experiment, such as regehr2005/fig1, or the long test, such as long/core.
     pub name: String,
-    /// Its form.
+    /// The form in which the experiment runs.
     pub form: Form,
-    /// Does it take so long that only `bench` runs it?
+    /// Whether the work takes so long that only `weir-lab bench` runs it.
     pub is_for_bench: bool,
-    /// The kind of the experiment; `long` for a long test.
+    /// The kind of the experiment, or `long` for a long test.
     pub kind: String,
-    /// The experiments of the same paper whose keys it inherits.
+    /// The experiments of the same paper whose keys this one inherits.
     pub bases: Vec<String>,
 }
 
 impl Work {
-    /// The name of the long test, if it is one.
+    /// The name of the long test. `None` if the work is an experiment.
     #[must_use]
     pub fn long_test(&self) -> Option<&str> {
         self.name.strip_prefix("long/")
     }
 }
 
-/// All work: the short forms, the whole forms, and the long tests.
+/// Lists all work: first the short forms, then the whole forms, then the long tests.
 ///
 /// # Errors
-/// An experiment that cannot be read; a repository without the script of the long tests.
+/// Returns an error if an experiment cannot be read, or if the script of the long tests is missing.
 pub fn all(place: &Checkout) -> Result<Vec<Work>, ExperimentError> {
     let mut all = Vec::new();
     for name in place.names() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A small repository with one experiment, and `weir-lab reproduce` in it.
+//! Helpers for tests: a small repository with one experiment, and `weir-lab reproduce` in it.
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -51,7 +51,7 @@ x-scale = "logarithmic"
 curves = [{ of = "c.none", label = "unprotected", colour = "black" }]
 "#;
 
-/// A repository with this experiment, called `none/small`.
+/// A repository with the experiment `none/small`, whose file has this text.
 pub fn repository(experiment: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("papers/experiments/none");
@@ -73,7 +73,7 @@ pub fn reproduce(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The output on stdout and stderr, without miette's line breaks.
+/// The output on stdout and stderr, without the line breaks that miette inserts.
 pub fn said(assert: &assert_cmd::assert::Assert) -> String {
     let output = assert.get_output();
     let text = [&output.stdout[..], &output.stderr[..]].concat();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Invalid files of experiments, and the places that their messages point at.
+//! Tests that invalid files of experiments are rejected, and that messages point at the right
+//! place.
 use super::*;
 use crate::experiment::kinds::KINDS;
 
@@ -40,7 +41,8 @@ series = [
 ]
 "#;
 
-/// The message, the help and the text that the message points at.
+/// Replaces a text in a valid file. Returns the error's message, its help, and the text that it
+/// points at.
 fn refused(from: &str, to: &str) -> (String, String) {
     assert!(GOOD.contains(from), "{from}");
     let text = GOOD.replacen(from, to, 1);

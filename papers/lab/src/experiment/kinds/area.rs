@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 3 of regehr2005: the cost of the limiter in silicon in cells and in frequency. The
-//! place-and-route runs take hours, so their results are committed, and this kind judges them.
-//! `weir reproduce --measure` resumes the runs, or repeats them.
+//! Table 3 of regehr2005: the cost of the limiter in silicon, in cells and in clock frequency. The
+//! place-and-route runs take hours, so their results are committed, and this kind judges the
+//! committed results. `weir reproduce --measure` resumes or repeats the runs.
 mod bound;
 mod data;
 
@@ -28,28 +28,26 @@ pub(super) const KIND: KindEntry = KindEntry::of::<Area>("area");
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Area {
-    /// The folder with the measurements, from the repository's root.
+    /// The folder of the measurements, relative to the repository's root.
     data: String,
-    /// The program that makes the measurements, from the repository's root.
+    /// The program that makes the measurements, relative to the repository's root.
     flow: String,
-    /// The systems that get a limiter.
+    /// The names of the processors whose systems get a limiter.
     processors: Vec<String>,
     /// The FPGAs that the systems are placed on.
     devices: Vec<String>,
-    /// Numbers of sources for which a limiter in the memory form is counted without a system
-    /// around it.
+    /// The numbers of sources for which a limiter in the memory form is counted alone, without a
+    /// system.
     memory: Vec<u32>,
-    /// The largest number of strict sources for which a limiter is counted without a system around
-    /// it.
+    /// The largest number of strict sources for which a limiter is counted alone, without a system.
     sources: u32,
-    /// The least acceptable change of Fmax, in percent: -1.
+    /// The non-inferiority margin: the least acceptable change of Fmax, in percent, such as -1.
     margin: f64,
     /// The change of Fmax that the paper found in one run, in percent.
     paper: f64,
 }
 
-/// The claims about each processor on each device, without the prefix PROCESSOR.DEVICE of their
-/// ids.
+/// The claims about each processor on each device. Their ids begin with PROCESSOR.DEVICE.
 const OF_SYSTEM: [&str; 4] = ["cells", "cells_percent", "fmax_bound", "pairs"];
 
 fn system(processor: &str, device: &str) -> String {
@@ -89,7 +87,7 @@ impl Kind for Area {
         }
     }
 
-    /// Starts the flow, which reports its progress on stderr.
+    /// Starts the program that measures. The program reports its progress on stderr.
     fn measure_anew(&self, place: &Checkout) -> Option<Result<(), ExperimentError>> {
         Some(self.start_flow(place))
     }
@@ -152,12 +150,13 @@ impl Area {
     }
 }
 
-/// One processor on one device.
+/// One processor placed on one device.
 struct PlacedSystem {
     name: String,
     pairs: Vec<Pair>,
     fmax: Difference,
-    /// The cells without a limiter, and the cells that a limiter adds, on average over the pairs.
+    /// The mean number of cells without a limiter, and the mean number that a limiter adds, over
+    /// the pairs.
     cells: (f64, f64),
 }
 
@@ -212,7 +211,8 @@ impl PlacedSystem {
     }
 }
 
-/// The most look-up tables that a strict source adds to a design that has one already.
+/// The largest number of look-up tables that one more strict source adds to a limiter that already
+/// has one.
 fn most_of_a_further_source(
     data: &Data,
     device: &str,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The tightness of the analysis: its bound on a response time, divided by the worst response that
-//! adversaries found on the board (regehr2005 §5).
+//! a search for attacks found on the board (regehr2005 §5).
 mod attack;
 mod case;
 mod observe;
@@ -35,19 +35,19 @@ pub(super) const KIND: KindEntry =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
-    /// What the systems of all cases have in common.
+    /// The keys that the system files of all cases share.
     #[serde(default)]
     system: Template,
-    /// The number of runs of each case of the file.
+    /// The number of runs of each case that the file states.
     #[serde(default)]
     runs: u64,
-    /// The most runs of each case of the file in the form `--quick`.
+    /// The largest number of runs of such a case in the form `--quick`.
     quick: Option<NonZeroU64>,
     /// The seed of all random numbers.
     seed: u64,
     #[serde(default)]
     case: Vec<CaseSpec>,
-    /// Randomly drawn cases, after those of the file.
+    /// Randomly drawn cases, in addition to those that the file states.
     random: Option<RandomSpec>,
 }
 
@@ -56,10 +56,10 @@ const MEDIAN: &str = "median_ratio";
 const MAX: &str = "max_ratio";
 const RATIO: &str = "ratio";
 
-/// The prefix of the claims about drawn cases.
+/// The prefix of the ids of claims about drawn cases.
 const DRAWN: &str = "random.";
 
-/// The columns of the table of cases.
+/// The titles of the columns in the table of cases.
 const COLUMNS: [&str; 5] = [
     "case",
     "bound, cycles",
@@ -68,7 +68,7 @@ const COLUMNS: [&str; 5] = [
     "adversary began as",
 ];
 
-/// The result of attacking a case.
+/// The result of the attacks on a case.
 struct Outcome {
     case: Case,
     observed: u64,
@@ -82,8 +82,9 @@ impl Outcome {
 }
 
 impl Kind for Bounds {
-    /// Claims can name the extremes and the median of the ratios, and each ratio by itself; for
-    /// drawn cases only the extremes and the median. The one series is over the cases.
+    /// Claims can name the extremes and the median of the ratios, and the ratio of each stated
+    /// case. For drawn cases they can name only the extremes and the median. The only series is
+    /// over the cases.
     fn known(&self, _: &Setup) -> Ids {
         let mut claims = BTreeSet::new();
         for (prefix, is_there) in [("", !self.case.is_empty()), (DRAWN, self.random.is_some())] {
@@ -107,7 +108,7 @@ impl Kind for Bounds {
         true
     }
 
-    /// Attacks every case.
+    /// Searches for the worst attack on every case.
     fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
         let mut cases = self
@@ -139,7 +140,8 @@ impl Kind for Bounds {
 }
 
 fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, ExperimentError> {
-    // The run has more jobs if the user switches or changes the limit before each job.
+    // The run has several jobs if the user switches the source or changes the limit before each
+    // job.
     let jobs = if case.user == User::default() { 1 } else { 4 };
     let end = jobs * Field::end(&case.limits, case.bound);
     let arena = Arena {
@@ -162,8 +164,8 @@ fn attack(case: Case, effort: Effort, bar: &ProgressBar) -> Result<Outcome, Expe
     }
     let mut case = case;
     if !case.user.changes.is_empty() {
-        // The board's file has no costs of a limit that changes: the bound is computed from the
-        // interrupts measured here.
+        // The board's file has no costs of a limit that changes, so the bound is computed from the
+        // interrupts that these runs measured.
         case.bound = case.bound_with(found.longest).ok_or_else(|| {
             ExperimentError::Evaluation(format!(
                 "the case `{}`: the analysis has no bound for interrupts of {:?} cycles",
@@ -235,11 +237,11 @@ fn summed_up(outcomes: &[Outcome]) -> Result<Measurements, ExperimentError> {
     })
 }
 
-/// The number of drawn cases that are shown: those with the least ratios and those with the
+/// The number of drawn cases to show at each end: those with the smallest ratios and those with the
 /// largest.
 const EXTREMES: usize = 5;
 
-/// The cases of the file, and the extremes of the drawn cases.
+/// The cases to show: all stated cases, and the extremes of the drawn cases.
 fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
     let (mut drawn, mut all): (Vec<&Outcome>, Vec<&Outcome>) =
         outcomes.iter().partition(|outcome| outcome.case.is_drawn());
@@ -251,7 +253,7 @@ fn shown(outcomes: &[Outcome]) -> Vec<&Outcome> {
     all
 }
 
-/// The middle of a sorted list; the mean of the two middles if there are two.
+/// The median of a sorted list: the mean of the two middle values if their number is even.
 fn median(ordered: &[f64]) -> Option<f64> {
     let middle = ordered.len() / 2;
     let upper = *ordered.get(middle)?;

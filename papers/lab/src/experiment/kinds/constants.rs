@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Table 2 of regehr2005: the cost of each step of limiting, in cycles, measured on the running
+//! Table 2 of regehr2005: the cost in cycles of each step of limiting, measured on running
 //! firmware.
 mod worst;
 
@@ -28,9 +28,9 @@ pub(super) const KIND: KindEntry =
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Constants {
-    /// The constants in the order in which they are measured; one may subtract earlier ones.
+    /// The constants in the order of their measurement. A constant may subtract earlier ones.
     measure: Vec<ConstantSpec>,
-    /// The worst interrupts of each limiter, in addition to these means.
+    /// The worst interrupts of each limiter, which are measured in addition to the mean costs.
     worst: Option<WorstSpec>,
 }
 
@@ -38,21 +38,22 @@ struct Constants {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ConstantSpec {
-    /// `FLAVOUR.CONSTANT`.
+    /// The id of the constant: `FLAVOUR.CONSTANT`.
     id: Spanned<String>,
-    /// The id of the variant that runs.
+    /// The id of the variant whose firmware runs.
     of: String,
-    /// The flood, as on the command line; none if the key is missing.
+    /// The flood, in the syntax of the command line. If the key is missing, there is no flood.
     flood: Option<String>,
-    /// An interrupt, of which the mean cycles count, from its taking to the end of its RETI.
+    /// The interrupt to measure. Its mean number of cycles counts, from its taking to the end of
+    /// its RETI.
     vector: Option<String>,
     /// Whether the longest interrupt counts instead of the mean.
     #[serde(default)]
     longest: bool,
-    /// Instead of `vector`: the cycles from the symbol `weir_mark_NAME_begin` to
-    /// `weir_mark_NAME_end`; the fewest, if paths differ.
+    /// An alternative to `vector`: the cycles from the symbol `weir_mark_NAME_begin` to
+    /// `weir_mark_NAME_end` count. If the paths between them differ, the shortest counts.
     mark: Option<String>,
-    /// The ids of constants to subtract.
+    /// The ids of the constants to subtract from the measured value.
     #[serde(default)]
     minus: Vec<String>,
 }
@@ -148,7 +149,8 @@ fn job(
             ))
         })?;
     let mut spec = bench.spec(&bench.elf(variant));
-    // The firmware of a constant needs only the symbols of its measurement.
+    // Drop the counters: the firmware of a constant has only the symbols that its measurement
+    // needs.
     spec.counters.clear();
     if let Some(text) = &constant.flood {
         let flood = EmulatedBoard::ATMEGA128
@@ -187,7 +189,8 @@ fn evaluate(constant: &ConstantSpec, result: &RunResult) -> Option<f64> {
     })
 }
 
-/// The fewest cycles from a beginning to the next end; both lists are in ascending order.
+/// The fewest cycles from an entry of `begins` to the next entry of `ends`. Both lists are in
+/// ascending order.
 fn fewest(begins: &[u64], ends: &[u64]) -> Option<u64> {
     begins
         .iter()
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn each_begin_belongs_to_the_next_end() {
         assert_eq!(fewest(&[10, 30, 50], &[15, 33]), Some(3));
-        // The counted part began between the two symbols.
+        // The counted part of this run began between the two symbols.
         assert_eq!(fewest(&[10], &[2, 14]), Some(4));
         assert_eq!(fewest(&[10], &[2]), None);
         assert_eq!(fewest(&[], &[]), None);

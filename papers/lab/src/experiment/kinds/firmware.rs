@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Firmware under floods: the processor time that interrupts and their limiters take from the
-//! background.
+//! Experiments with firmware under floods: they measure how much processor time interrupts and
+//! their limiters take from the background loop.
 //!
-//! Everything specific to one figure is in its file. A series ([`series`]) is a formula over values
-//! counted in runs ([`values`]), and a claim is a formula over series.
+//! Everything that is specific to a figure is in its file. A series ([`series`]) is a formula over
+//! values counted in runs ([`values`]), and a claim is a formula over series.
 mod spec;
 mod values;
 
@@ -33,9 +33,9 @@ use weir_emulate::stimulus::arrivals;
 pub(super) const KIND: KindEntry =
     KindEntry::of::<Firmware>("firmware").on(&[EmulatedBoard::ATMEGA128, EmulatedBoard::SOC]);
 
-/// The pin on which the program of the second microcontroller puts its requests (limiter.c).
+/// The pin on which the second microcontroller forwards requests (limiter.c).
 const FRONT_OUTPUT: &str = "PB0";
-/// The flavour whose unprotected firmware runs behind the second microcontroller, as in the paper.
+/// The flavour of the unprotected firmware behind the second microcontroller, as in the paper.
 const BEHIND_FRONT: &str = "paper";
 
 impl Kind for Firmware {
@@ -54,7 +54,7 @@ impl Kind for Firmware {
 
     fn measure(&self, place: &Checkout, setup: &Setup) -> Result<Measurements, ExperimentError> {
         let bench = Bench::new(place, setup)?;
-        // Costs are read before the runs: a missing cost should be reported at once.
+        // Read the costs before the runs, so that a missing cost is reported at once.
         let meter = Meter::new(place, &self.costs)?;
         let sets = self
             .flood
@@ -149,15 +149,15 @@ fn wrong(what: &str) -> ExperimentError {
     ExperimentError::Evaluation(what.to_owned())
 }
 
-/// The rate of a source of regehr2005's Table 1, as a claim.
+/// The id of the claim about a source's rate in Table 1 of regehr2005.
 fn rate_claim(source: &str) -> String {
     format!("{source}.rate")
 }
 
-/// The number of the set that holds the runs without a flood.
+/// The number of the set that contains the runs without a flood.
 const IDLE: usize = 0;
 
-/// The point and the seed of such a run, which has neither.
+/// The point and the seed in the key of a run without a flood, for which they have no meaning.
 const IDLE_POINT: (usize, u64) = (0, 0);
 
 fn idle_key(variant: &str) -> RunKey {
@@ -174,7 +174,8 @@ fn in_claim(measure: &MeasureSpec, what: &str) -> ExperimentError {
 }
 
 impl Firmware {
-    /// The file's claims, over values of these names, or of these searches.
+    /// The values that the file's claims are about. Their formulas may name the values in `known`
+    /// and the results of `searches`.
     fn claimed(
         &self,
         setup: &Setup,
@@ -193,7 +194,7 @@ impl Firmware {
         Ok(claimed)
     }
 
-    /// The worst of each search, and the floods.
+    /// Carries out all searches. Returns the worst value of each search, and the floods.
     fn search<'a>(
         bench: &Bench,
         meter: &Meter,
@@ -221,7 +222,8 @@ impl Firmware {
         })
     }
 
-    /// A run of each variant without a flood, which shows the cycles of a turn of its background.
+    /// A run of each variant without a flood. It shows how many cycles a turn of the background
+    /// loop takes.
     fn idle(&self, bench: &Bench) -> Result<Vec<BatchRun<(usize, RunKey)>>, ExperimentError> {
         let cycles = match &self.idle {
             Some(idle) => bench.cycles(idle.0)?,
@@ -243,7 +245,7 @@ impl Firmware {
     }
 }
 
-/// A set of floods, with the results of its runs. The seeds are phases in cycles.
+/// A set of floods with the results of its runs. A seed selects the phase of a flood, in cycles.
 struct Set<'a> {
     spec: &'a FloodSpec,
     plan: SeriesPlan,
@@ -278,7 +280,7 @@ impl<'a> Set<'a> {
         })
     }
 
-    /// Adds a run for every variant in a series, at every point with every phase.
+    /// Adds a run for every variant that occurs in a series, at every point and with every phase.
     fn add_jobs(
         &self,
         bench: &Bench,
@@ -346,7 +348,8 @@ impl<'a> Set<'a> {
     }
 }
 
-/// A run of a variant without any flood, with the limiter that stands in front of the board.
+/// A run of a variant without a flood. If the variant has a limiter in front of the board, the run
+/// includes the limiter.
 fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
     let mut spec = bench.spec(&bench.elf(variant));
     spec.hardware_limits = variant
@@ -379,7 +382,7 @@ fn base(bench: &Bench, variant: &Variant) -> Result<RunSpec, ExperimentError> {
     Ok(spec)
 }
 
-/// The interval of a limit, in cycles.
+/// The interval of a limit's rate, in cycles.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -389,11 +392,11 @@ fn interval_cycles(bench: &Bench, limit: weir_model::Rate) -> u64 {
     (limit.period_cycles(bench.clock_hz).ceil() as u64).max(1)
 }
 
-/// The edges of `stimulus` in the first nine tenths of the counted part. The last tenth is quiet,
-/// so that each request is dealt with before the count ends and requests can be counted exactly.
+/// The edges of `stimulus` in the first nine tenths of the counted part. The quiet last tenth lets
+/// every request be dealt with before the count ends, so that requests can be counted exactly.
 fn until_quiet(bench: &Bench, stimulus: &Stimulus) -> Result<Stimulus, ExperimentError> {
     let end = bench.warmup_cycles + bench.length_cycles / 10 * 9;
-    // The very first cycles are left out, because the warm-up's last instruction may still run.
+    // Skip the first cycles: the last instruction of the warm-up may still run.
     let begin = bench.warmup_cycles + 100;
     let edges = arrivals(stimulus, bench.clock_hz).map_err(|cause| wrong(&cause.to_string()))?;
     Ok(Stimulus::Trace {

@@ -2,9 +2,10 @@
 //! Experiments on stock Linux in an emulated machine (boards/linux): real processes, real kernels,
 //! packets at exact times of the guest's own clock.
 //!
-//! The guest is started anew for every variant, point and seed, so that no state of one run is left
-//! for the next. One instruction takes a nanosecond, and the same run gives the same numbers,
-//! however busy the host is; results vary only with the seed of a run's flood or commands.
+//! The guest is started anew for every variant, point and seed, so that no run inherits state from
+//! another. An instruction takes one nanosecond of the guest's clock. A repeated run gives the same
+//! numbers, however busy the host is; results vary only with the seed of the flood or of the
+//! commands.
 mod floods;
 mod guest;
 mod job;
@@ -33,8 +34,8 @@ use system::GuestSystem;
 
 pub(super) const KIND: KindEntry = KindEntry::of::<Linux>("linux");
 
-/// The claim that every file can make: the largest difference of any number between the last run
-/// and its repetition, in percent of the larger number.
+/// The name of a value that every experiment of this kind has: the largest difference of any number
+/// between the last run and its repetition, in percent of the larger number.
 const REPEATED: &str = "repeated";
 
 impl Kind for Linux {
@@ -94,7 +95,7 @@ impl Kind for Linux {
                 "there is nothing to run: no variant, no point or no seed".to_owned(),
             ));
         };
-        // No variant has an empty name.
+        // The repetition's key has an empty variant, which no variant's id is.
         let repeated = RunKey {
             variant: String::new(),
             ..last.clone()
@@ -161,7 +162,7 @@ impl Linux {
         }
     }
 
-    /// The worst of each search, and the floods.
+    /// Carries out all searches. Returns the worst value of each search, and the floods.
     fn search(
         &self,
         place: &Checkout,
@@ -185,7 +186,7 @@ impl Linux {
         )
     }
 
-    /// Runs the guest, and tells the values of the run.
+    /// Runs the guest, and returns the values of the run.
     fn values_of(
         &self,
         guests: &BTreeMap<String, Guest>,
@@ -203,7 +204,7 @@ impl Linux {
     }
 }
 
-/// A run of the guest, before it starts.
+/// A run of the guest that has not started yet.
 #[derive(Clone)]
 struct GuestRun<'a> {
     key: RunKey,
@@ -235,7 +236,8 @@ fn runs<'a>(place: &Checkout, spec: &'a Linux) -> Result<Vec<GuestRun<'a>>, Expe
     Ok(runs)
 }
 
-/// The script and the packets of a run, whose flood may be `searched`.
+/// The script and the packets of a run. If `searched` is given, that pattern replaces the pattern
+/// of the feed that depends on x.
 fn job_and_floods(
     spec: &Linux,
     variant: &VariantSpec,
@@ -253,7 +255,8 @@ fn job_and_floods(
     Ok((job, floods))
 }
 
-/// Whether any two runs at one point, with different seeds, are different.
+/// Whether any two runs at the same point, which have different seeds, have different scripts or
+/// packets.
 fn do_seeds_differ(runs: &[GuestRun<'_>]) -> bool {
     runs.windows(2).any(|pair| match pair {
         [one, other] => {
@@ -264,7 +267,7 @@ fn do_seeds_differ(runs: &[GuestRun<'_>]) -> bool {
     })
 }
 
-/// The table of the variants' kernels.
+/// The table of the kernels that the variants ran.
 fn kernels(spec: &Linux, guests: &BTreeMap<String, Guest>) -> Detail {
     let row = |variant: &VariantSpec| {
         let version = guests[&spec.kernel_of(variant)].version().to_owned();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Experiments on a node with a real-time operating system and a TCP/IP stack
-//! (boards/mps2-an385/node), on an emulated Cortex-M3 whose packets come in virtual time.
+//! (boards/mps2-an385/node). The node is an emulated Cortex-M3, and packets arrive in virtual time.
 //!
-//! Every variant is an option of one firmware. The same run gives the same numbers, however busy
-//! the host is; results vary only with the seed of a run's packets.
+//! The variants differ in the options of a single firmware. A repeated run gives the same numbers,
+//! however busy the host is; results vary only with the seed of a run's packets.
 mod costs;
 mod sound;
 mod spec;
@@ -38,25 +38,25 @@ pub(super) const KIND: KindEntry = KindEntry::of::<Node>("node");
 
 /// The board that the node runs on.
 const BOARD: &str = "mps2-an385";
-/// The scripts that build the node and run it, from the repository's root.
+/// The scripts that build and run the node, relative to the repository's root.
 const BUILD: &str = "boards/mps2-an385/node/build.sh";
 const RUN: &str = "boards/mps2-an385/node/run.sh";
-/// The peer's clock, whose nanoseconds patterns are checked with.
+/// The frequency of the peer's clock in Hz, in which patterns are checked: a cycle is a nanosecond.
 const CLOCK_HZ: u64 = 1_000_000_000;
-/// The address that the node is given.
+/// The node's IP address.
 const ADDRESS: &str = "10.0.0.2";
-/// The node's lines: its card's, and that for simulated packets.
+/// The interrupt lines of the node's card, and of the pin for simulated packets.
 const CARD: u16 = 13;
 const PIN: u16 = 16;
-/// FreeRTOS' pointer to the running task.
+/// The FreeRTOS variable that points to the running task.
 const RUNNING: &str = "pxCurrentTCB";
 /// The time at which the first window begins.
 const FIRST_WINDOW: &str = "1s";
-/// The time at which the peer gives up: the node's own end is sooner.
+/// The time at which the peer stops the run. A node that works ends earlier by itself.
 const END: &str = "300s";
 
-/// The range of a search that is not in its pattern: by how many microseconds a crowd begins after
-/// the first window.
+/// A range that a search varies outside its pattern: the delay, in microseconds, from the first
+/// window to the beginning of the crowd's requests.
 const DELAY: &str = "delay_us";
 
 impl Kind for Node {
@@ -180,29 +180,31 @@ impl Kind for Node {
     }
 }
 
-/// A run of the node, before it starts.
+/// A run of the node that has not started yet.
 struct NodeJob {
-    /// The peer's plan.
+    /// The plan for the peer, which generates packets and measures.
     plan: Value,
-    /// The node's options.
+    /// The options of the node's firmware.
     options: Vec<String>,
-    /// The line of the packets' interrupt.
+    /// The interrupt line on which packets are announced.
     line: u16,
-    /// The logarithm of the nanoseconds of an instruction.
+    /// The base-2 logarithm of the nanoseconds per instruction.
     shift: u8,
-    /// Options of the compiler.
+    /// Additional options for the compiler.
     build: String,
-    /// The time from which no packet arrives any more, in nanoseconds.
+    /// The time in nanoseconds at which the last packet has arrived.
     until: f64,
 }
 
 impl Node {
-    /// What the peer measures in a variant; nothing without `profile`.
+    /// The measurements that the peer makes in a variant: null if the variant does not set
+    /// `profile`.
     fn measured(&self, place: &Checkout, of: &NodeVariant) -> Result<Value, ExperimentError> {
         if !of.profile {
             return Ok(Value::Null);
         }
-        // The last window ends with the report, whose instructions are not the node's own.
+        // End before the node prints its report, whose instructions are not part of the measured
+        // code.
         let end = format!("{}ms", u64::from(self.windows) * 1000 + 990);
         let mut measured = json!({ "begin": FIRST_WINDOW, "end": end });
         if self.spans.is_empty() {
@@ -234,13 +236,13 @@ impl Node {
         Ok(measured)
     }
 
-    /// The tone that was played in the windows, if there is one to be.
+    /// The tone that the node played in the windows. `None` if the experiment has no tone.
     fn tone(&self, peer: &Value) -> Result<Option<Tone>, String> {
         let of = |_| Tone::of(peer, cycles(FIRST_WINDOW)?, self.windows);
         self.tone.as_ref().map(of).transpose()
     }
 
-    /// The worst of each search, and the patterns.
+    /// Carries out all searches. Returns the worst value of each search, and the patterns.
     fn search(
         &self,
         place: &Checkout,
@@ -262,14 +264,15 @@ impl Node {
                 let job = self.job(variant, span, at, (seed, delay));
                 let job = job.map_err(|what| search.wrong(&what))?;
                 let (mut values, _) = self.values_of(place, &variant.id, &job)?;
-                // The system file states limits and not what arrives.
+                // The bound does not depend on the flood: the system file states limits, not
+                // arrivals.
                 values.extend(system::bound(place, self, variant, &plan.constants, x)?);
                 Ok(values)
             },
         )
     }
 
-    /// Carries out a run, and tells its values.
+    /// Carries out a run, and returns its values and its tone.
     fn values_of(
         &self,
         place: &Checkout,
@@ -289,8 +292,8 @@ impl Node {
         Ok((values, tone))
     }
 
-    /// A run of a variant at a point, under a pattern of packets or under none. The crowd begins so
-    /// many microseconds after the first window.
+    /// Prepares the run of a variant at a point. The packets have the given pattern; without a
+    /// pattern no packets arrive. The crowd begins `delay_us` microseconds after the first window.
     fn job(
         &self,
         variant: &NodeVariant,
@@ -366,7 +369,7 @@ impl Node {
     }
 }
 
-/// A time in cycles of the peer's clock, which are nanoseconds.
+/// Converts a time to cycles of the peer's clock, which are nanoseconds.
 fn cycles(time: &str) -> Result<u64, String> {
     let time = time.parse::<Duration>();
     let cycles = time.and_then(|time| time.cycles(CLOCK_HZ));
@@ -378,7 +381,7 @@ fn nanoseconds(time: &str) -> Result<f64, String> {
     cycles(time).map(|cycles| cycles as f64)
 }
 
-/// Runs the node, and returns what it and the peer have counted.
+/// Runs the node, and returns the counts of the node and of the peer.
 fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
     let workspace = Temporary::folder("weir-node-").map_err(ExperimentError::Workspace)?;
     let plan = workspace.path().join("plan");
@@ -394,7 +397,7 @@ fn run(place: &Checkout, job: &NodeJob) -> Result<Value, ExperimentError> {
         .map_err(|error| failed(RUN, format!("left output that is no JSON: {error}")))
 }
 
-/// What a script prints.
+/// Runs a script and returns its standard output.
 fn output(
     place: &Checkout,
     script: &str,
@@ -404,7 +407,8 @@ fn output(
     prepare(&mut command);
     let output = run_to_end(&mut command)
         .map_err(|error| failed(script, format!("cannot be started: {error}")))?;
-    // A node that has failed says how: that is a result, too.
+    // A failed node prints a report, which is a result, too. So only a failure without output is an
+    // error.
     if !output.status.success() && output.stdout.is_empty() {
         give_way_to_interruption();
         return Err(failed(script, format!("failed ({})", output.status)));

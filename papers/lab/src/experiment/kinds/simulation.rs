@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Figures of papers whose machines are no longer available, in simulation: a described system, run
-//! in several ways over the points of an axis.
+//! Simulations of figures whose machines are no longer available. A described system is run in
+//! several ways over the points of an axis.
 //!
-//! Everything specific to one figure is in its file. A series ([`series`]) is a formula over the
-//! simulator's counts ([`values`]).
+//! Everything that is specific to a figure is in its file. A series ([`series`]) is a formula over
+//! the simulator's counts ([`values`]).
 mod runs;
 mod spec;
 mod values;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Formulas in experiment files, in the language of the crate evalexpr, and texts that contain
-//! formulas.
+//! Formulas in experiment files, in the language of the crate evalexpr, and templates, which are
+//! texts that contain formulas.
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -9,20 +9,21 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use weir_arrivals::Pattern;
 
-/// The name of the point in formulas.
+/// The name that stands for the point in formulas.
 pub(in crate::experiment) const X: &str = "x";
 
-/// The value of a name.
+/// The value of a name in a formula.
 pub(in crate::experiment) type Number = Value;
 
-/// A number for formulas: all are floating-point, so that no division is an integer division.
+/// Makes a number for formulas. All numbers are floating-point, so that no division is an integer
+/// division.
 pub(in crate::experiment) fn number(value: f64) -> Number {
     Value::Float(value)
 }
 
 /// A source of values for names.
 pub(in crate::experiment) trait Names {
-    /// The value of a name, if it has one.
+    /// The value of a name. `None` if the name is unknown.
     fn find(&self, name: &str) -> Option<&Number>;
 }
 
@@ -32,7 +33,7 @@ impl Names for BTreeMap<String, Number> {
     }
 }
 
-/// A formula that is valid apart from the names in it.
+/// A formula with valid syntax. Its names may be unknown.
 #[derive(Debug, Clone)]
 pub(in crate::experiment) struct Formula(Node);
 
@@ -40,7 +41,7 @@ impl Formula {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = |error| format!("`{text}` is no formula: {error}");
         let tree = build_operator_tree(text).map_err(wrong)?;
-        // Some errors show only in an evaluation.
+        // Evaluate the formula once, because evalexpr reports some errors only then.
         let names = Anything(number(1.0));
         match tree.eval_with_context(&Lookup(&names)).map_err(wrong)? {
             Value::Float(_) | Value::Int(_) | Value::Boolean(_) => Ok(Self(tree)),
@@ -53,7 +54,7 @@ impl Formula {
         self.0.iter_variable_identifiers()
     }
 
-    /// The same formula with other names.
+    /// The same formula with its names replaced.
     pub fn renamed(&self, rename: impl Fn(&str) -> String) -> Self {
         let mut tree = self.0.clone();
         for name in tree.iter_variable_identifiers_mut() {
@@ -62,14 +63,14 @@ impl Formula {
         Self(tree)
     }
 
-    /// The formula's value.
+    /// Evaluates the formula.
     pub fn evaluate(&self, names: &impl Names) -> Result<f64, String> {
         self.0
             .eval_number_with_context(&Lookup(names))
             .map_err(|error| what_is_wrong(&error))
     }
 
-    /// The value of a formula over x alone, at a point.
+    /// Evaluates a formula over x alone at a point.
     pub fn at(&self, x: f64) -> Result<f64, String> {
         if let Some(name) = self.names().find(|&name| name != X) {
             return Err(format!(
@@ -79,7 +80,7 @@ impl Formula {
         self.evaluate(&BTreeMap::from([(X.to_owned(), number(x))]))
     }
 
-    /// Whether the formula, a condition, holds.
+    /// Evaluates a condition.
     pub fn holds(&self, names: &impl Names) -> Result<bool, String> {
         self.0
             .eval_boolean_with_context(&Lookup(names))
@@ -102,7 +103,7 @@ impl<'de> Deserialize<'de> for Formula {
     }
 }
 
-/// Gives every name this value.
+/// Names that all have the same value.
 struct Anything(Number);
 
 impl Names for Anything {
@@ -111,7 +112,7 @@ impl Names for Anything {
     }
 }
 
-/// Adapts names to evalexpr.
+/// Makes names usable by evalexpr.
 struct Lookup<'a, N>(&'a N);
 
 impl<N: Names> Context for Lookup<'_, N> {
@@ -132,10 +133,10 @@ impl<N: Names> Context for Lookup<'_, N> {
     }
 }
 
-/// A text with formulas in braces, in files over `x` alone: `{2 * x}Hz`.
+/// A text with formulas in braces, as in `{2 * x}Hz`. In experiment files the only name is x.
 #[derive(Debug, Clone, Default)]
 pub(in crate::experiment) struct Template {
-    /// The texts between the formulas; each but the last is followed by a formula.
+    /// The texts around the formulas. A formula follows each text but the last.
     texts: Vec<String>,
     formulas: Vec<Formula>,
 }
@@ -151,7 +152,7 @@ impl Template {
         Ok(template)
     }
 
-    /// A text whose formulas may be about any names.
+    /// Parses a template whose formulas may contain any names.
     pub fn over_names(text: &str) -> Result<Self, String> {
         let mut template = Self {
             texts: Vec::new(),
@@ -171,12 +172,12 @@ impl Template {
         Ok(template)
     }
 
-    /// Whether the text differs from point to point.
+    /// Whether any formula contains x.
     pub fn depends_on_x(&self) -> bool {
         !self.formulas.is_empty()
     }
 
-    /// The pattern of arrivals at a point; none at x = 0 if the text depends on x.
+    /// The pattern of arrivals at a point. `None` at x = 0 if the text depends on x.
     pub fn pattern(&self, x: f64, clock_hz: u64) -> Result<Option<Pattern>, String> {
         if x == 0.0 && self.depends_on_x() {
             return Ok(None);
@@ -187,11 +188,11 @@ impl Template {
 
     /// The text at a point.
     pub fn at(&self, x: f64) -> Result<String, String> {
-        // The formulas contain no other name.
+        // The name in each formula is x, so it is safe to give all names this value.
         self.with(&Anything(number(x)))
     }
 
-    /// The text with these values of its names: numbers have at most nine decimals.
+    /// The text with its formulas evaluated. Numbers have at most nine decimals.
     pub fn with(&self, names: &impl Names) -> Result<String, String> {
         let mut text = String::new();
         let mut formulas = self.formulas.iter();

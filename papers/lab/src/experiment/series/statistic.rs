@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Statistics of a series, which claims are about.
+//! Statistics of series. Claims are about statistics.
 
-/// The statistic of a series that a claim names, after the series' name and a point.
+/// A statistic of a series. A claim names it after the series' name and a dot.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Statistic {
     /// The largest value at any point with any seed.
     Max,
     /// The smallest value at any point with any seed.
     Min,
-    /// The middle of all values at any point with any seed.
+    /// The median of the values at all points with all seeds.
     Median,
     /// The mean at the first point.
     First,
     /// The mean at the last point.
     Last,
-    /// The point whose mean is the smallest.
+    /// The point at which the mean is the smallest.
     ArgMin,
-    /// The largest difference between two seeds at any point.
+    /// The largest difference between two seeds at the same point.
     Spread,
-    /// The sum of all values at any point with any seed.
+    /// The sum of the values at all points with all seeds.
     Sum,
-    /// The part of the means' variance that the best straight line over x explains: R².
+    /// R²: the part of the means' variance that the best straight line over x explains.
     Linear,
 }
 
@@ -59,14 +59,14 @@ impl Statistic {
     }
 }
 
-/// The middle of these values; of two in the middle the larger.
+/// The median of the values. If there are two middle values, it is the larger one.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// R² of the best straight line through the means; none below three points, through which a line
-/// says nothing.
+/// R² of the best straight line through the means. `None` for fewer than three points, because a
+/// line always fits two.
 #[expect(clippy::cast_precision_loss, reason = "a handful of points")]
 fn linear(points: &[SeriesPoint]) -> Option<f64> {
     if points.len() < 3 {
@@ -85,7 +85,7 @@ fn linear(points: &[SeriesPoint]) -> Option<f64> {
     Some(xy * xy / (xx * yy))
 }
 
-/// Chooses one of two values, and passes NaN on.
+/// A function that chooses one of two values, and returns NaN if one of them is NaN.
 fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
     move |a, b| {
         if a.is_nan() || b.is_nan() {
@@ -96,7 +96,7 @@ fn worst(choose: fn(f64, f64) -> f64) -> impl Fn(f64, f64) -> f64 {
     }
 }
 
-/// A point of a series: its value with each seed.
+/// A point of a series: the value with each seed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesPoint {
     pub x: f64,
@@ -113,14 +113,14 @@ impl SeriesPoint {
         scale * self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// What a curve shows: the largest value, or the mean times a factor.
+    /// The value that a curve shows: the largest value, or the mean times a factor.
     pub fn drawn(&self, is_worst: bool, scale: f64) -> f64 {
         let values = self.values.iter().copied();
         let largest = values.reduce(worst(f64::max)).filter(|_| is_worst);
         largest.unwrap_or_else(|| self.scaled_mean(scale))
     }
 
-    /// The difference between the largest and the smallest value; a point has at least one value.
+    /// The difference between the largest and the smallest value. A point has at least one value.
     fn spread(&self) -> f64 {
         let of = |choose: fn(f64, f64) -> f64| self.values.iter().copied().reduce(worst(choose));
         of(f64::max).unwrap_or(f64::NAN) - of(f64::min).unwrap_or(f64::NAN)

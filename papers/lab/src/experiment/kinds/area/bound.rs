@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The confidence that a limiter does not slow a system down by more than a margin.
+//! A confidence bound for the loss of clock frequency that a limiter causes.
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::statistics::Statistics;
 
@@ -8,13 +8,13 @@ use super::data::Pair;
 /// The confidence level of the one-sided bound.
 const CONFIDENCE: f64 = 0.95;
 
-/// The statistics of a relative difference over the pairs, in percent.
+/// Statistics of a relative difference over the pairs, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     pub mean: f64,
-    /// The standard deviation of a single pair.
+    /// The standard deviation over the pairs.
     pub deviation: f64,
-    /// The one-sided lower confidence bound of the mean, at 95 %, by Student's t over the pairs. A
+    /// The one-sided lower 95 % confidence bound of the mean, by Student's t over the pairs. A
     /// limiter is non-inferior if this bound is not below minus the margin.
     pub bound: f64,
     pub least: f64,
@@ -22,13 +22,13 @@ pub struct Difference {
 }
 
 impl Pair {
-    /// The change of the frequency that the limiter causes.
+    /// The change of the clock frequency that the limiter causes, in percent.
     pub fn change_percent(&self) -> f64 {
         100.0 * (self.with.fmax_mhz / self.without.fmax_mhz - 1.0)
     }
 }
 
-/// The statistics of the pairs; none for fewer than two pairs.
+/// The statistics of the pairs' clock frequencies. `None` if there are fewer than two pairs.
 pub fn fmax_difference(pairs: &[Pair]) -> Option<Difference> {
     let changes: Vec<f64> = pairs.iter().map(Pair::change_percent).collect();
     #[expect(clippy::cast_precision_loss, reason = "a few hundred seeds")]
@@ -61,8 +61,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_students() {
-        // Computed by hand: mean 0, deviation sqrt(2.5), t(0.95, 4) = 2.131847 of the usual tables,
-        // so 2.131847 * sqrt(2.5 / 5).
+        // The expected value was computed by hand: mean 0, deviation sqrt(2.5), t(0.95, 4) =
+        // 2.131847 from standard tables, so the bound is 2.131847 * sqrt(2.5 / 5).
         let found = fmax_difference(&pairs(&[-2.0, -1.0, 0.0, 1.0, 2.0])).unwrap();
         assert!(found.mean.abs() < 1e-9 && (found.deviation - 2.5_f64.sqrt()).abs() < 1e-9);
         assert!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The committed measurements: `runs.csv` and `counts.csv`; the README beside them documents their
-//! columns.
+//! Reads the committed measurements `runs.csv` and `counts.csv`. The README beside them documents
+//! their columns.
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::experiment::error::ExperimentError;
 
-/// One place-and-route run.
+/// A row of runs.csv: one place-and-route run.
 #[derive(Debug, Deserialize)]
 struct PlacementRun {
     cpu: String,
@@ -20,7 +20,7 @@ struct PlacementRun {
     fmax_mhz: f64,
 }
 
-/// The counts of a design, which do not depend on a seed.
+/// A row of counts.csv: the resources of a design, which do not depend on a seed.
 #[derive(Debug, Deserialize)]
 struct Count {
     design: String,
@@ -39,14 +39,14 @@ pub struct Pair {
     pub with: Placement,
 }
 
-/// The result of one run.
+/// The result of one place-and-route run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Placement {
     pub cells: u32,
     pub fmax_mhz: f64,
 }
 
-/// All measurements.
+/// All committed measurements.
 #[derive(Debug)]
 pub struct Data {
     runs: Vec<PlacementRun>,
@@ -55,7 +55,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Reads the two files of a folder.
+    /// Reads runs.csv and counts.csv of a folder.
     pub fn read(folder: &Path) -> Result<Self, ExperimentError> {
         let runs_path = folder.join("runs.csv");
         let runs: Vec<PlacementRun> = read(&runs_path)?;
@@ -75,8 +75,8 @@ impl Data {
         })
     }
 
-    /// The pairs of a processor on a device, ordered by seed. A seed has a pair if there is a run
-    /// without a limiter and one with a limiter for one source.
+    /// The pairs of a processor on a device, ordered by seed. A seed gives a pair if there is a run
+    /// without a limiter and a run with a limiter for one source.
     pub fn pairs(&self, cpu: &str, device: &str) -> Result<Vec<Pair>, ExperimentError> {
         let path = self.folder.join("runs.csv");
         let placed = |sources: u32| {
@@ -121,8 +121,8 @@ impl Data {
         Ok(pairs)
     }
 
-    /// The look-up tables of a design; of a design with several clocks, at the clock of the
-    /// systems.
+    /// The number of look-up tables of a design. If the design was placed at several clocks, the
+    /// clock of the systems counts.
     pub fn luts(
         &self,
         design: &str,

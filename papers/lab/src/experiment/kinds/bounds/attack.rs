@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! An adversary's edges on the lines, in a form that can be varied a little: trains of edges.
+//! An attack: the edges on each line, stored as trains of edges so that a search can vary them.
 use rand::Rng;
 use rand_chacha::ChaCha12Rng;
 
-/// The cycle of the first edge, when the start-up code has ended.
+/// The cycle at which the start-up code has ended: the earliest first edge.
 pub(super) const START: u64 = 3000;
-/// A pin needs a few cycles to fall and to rise again.
+/// The least number of cycles between two edges: the pin needs time to fall and to rise again.
 const LEAST_GAP: u64 = 8;
-/// The least time between the edges of a burst, in cycles: less than any interrupt takes.
+/// The number of cycles between the edges of a burst, less than any interrupt takes.
 const BURST_GAP: u64 = 40;
-/// The most trains on one line: more would only make the search longer.
+/// The largest number of trains on a line. More trains would only make the search longer.
 const MOST_TRAINS: usize = 24;
 
 /// A line under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttackedLine {
-    /// The limit's interval or period in cycles; without a limit the least time between two edges.
+    /// The limit's interval or period, in cycles. Without a limit it is the least time between two
+    /// edges.
     pub interval: u64,
-    /// Requests that may pass together.
+    /// The number of requests that may pass together.
     pub burst: u64,
     /// The least number of cycles between two edges, as the system file promises for the source.
     pub apart: u64,
@@ -31,16 +32,16 @@ pub(super) struct Train {
     pub count: u64,
 }
 
-/// The trains of each line, and the instant at which the main loop begins.
+/// The trains of each line, and the cycle at which the main loop begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attack {
     pub begin: u64,
     pub lines: Vec<Vec<Train>>,
-    /// The name of the pattern from which the attack was varied.
+    /// The name of the pattern that the attack was derived from.
     pub pattern: &'static str,
 }
 
-/// The constraints of the attacks that a search may try.
+/// The constraints that all attacks of a search obey.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field<'a> {
     pub limits: &'a [AttackedLine],
@@ -56,26 +57,27 @@ impl Field<'_> {
             .fold(1, u64::max)
     }
 
-    /// The length of a run that shows a response of up to `bound` cycles, wherever an attack
-    /// begins.
+    /// The cycle at which a run ends. The run is long enough for a response of `bound` cycles,
+    /// wherever an attack begins.
     pub fn end(limits: &[AttackedLine], bound: u64) -> u64 {
         let field = Field { limits, end: 0 };
         START + 6 * field.longest_interval() + 2 * bound
     }
 }
 
-/// The worst response in the run of an attack, for the next variation to aim at.
+/// The place of the worst response in a run. The next variations put edges there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aim {
-    /// The release and the end of the worst job.
+    /// The cycles at which the worst job was released and ended.
     pub from: u64,
     pub to: u64,
-    /// The instants around this job at which interrupts began and ended.
+    /// The cycles around this job at which interrupts began and ended.
     pub instants: Vec<u64>,
 }
 
 impl Attack {
-    /// The edges on a line in ascending order, no two closer than allowed.
+    /// The edges on a line in ascending order. Edges that follow another one too closely are
+    /// dropped.
     pub fn edges(&self, line: usize, field: &Field) -> Vec<u64> {
         let apart = field
             .limits
@@ -105,13 +107,13 @@ impl Attack {
         edges
     }
 
-    /// One of the patterns that an analysis assumes: the same on every line or, in half of the
-    /// cases, a different one on each.
+    /// Draws an attack from the patterns that response-time analyses assume. In half of the cases
+    /// each line gets a pattern of its own; otherwise all lines share one.
     pub fn new(field: &Field, random: &mut ChaCha12Rng) -> Self {
         let pattern = Pattern::any(random);
         let is_mixed = field.limits.len() > 1 && random.random_bool(0.5);
         let longest = field.longest_interval();
-        // The main loop begins after two intervals, in which the limiters come to rest.
+        // The limiters are idle after two intervals, so the main loop begins then.
         let begin = START + 2 * longest + random.random_range(0..=longest);
         let lines = field
             .limits
@@ -136,7 +138,7 @@ impl Attack {
         }
     }
 
-    /// A variation of the attack: one to three small changes, most of them around the worst job.
+    /// Varies the attack by one to three small changes, most of them near the worst job.
     pub fn varied(&self, aim: &Aim, field: &Field, random: &mut ChaCha12Rng) -> Self {
         let mut varied = self.clone();
         for _ in 0..random.random_range(1..=3) {
@@ -160,7 +162,7 @@ impl Attack {
             return;
         }
         if kind == 1 {
-            // The change affects all edges from some time on, or all of them.
+            // The change affects all edges, or those from a random time on.
             let from = if random.random_bool(0.5) {
                 0
             } else {
@@ -192,7 +194,7 @@ impl Attack {
             5 | 6 => train.first = moved(train.first, by),
             7 => train.gap = moved(train.gap, by).max(LEAST_GAP),
             8 => {
-                // The attack begins later or ends earlier: there is a quiet time before or after
+                // The train begins later or ends earlier, which leaves a quiet time before or after
                 // it.
                 let cut = random.random_range(0..=train.count);
                 if random.random_bool(0.5) {
@@ -212,7 +214,7 @@ impl Attack {
         }
     }
 
-    /// A few edges just before or after an event around the worst job.
+    /// A train of a few edges just before or after an event near the worst job.
     fn aimed(aim: &Aim, limit: &AttackedLine, field: &Field, random: &mut ChaCha12Rng) -> Train {
         let near = if aim.instants.is_empty() || random.random_bool(0.3) {
             let from = aim.from.saturating_sub(limit.interval).max(START);
@@ -232,7 +234,7 @@ fn moved(value: u64, by: i64) -> u64 {
     value.saturating_add_signed(by)
 }
 
-/// The distance by which an edge is moved: mostly small, now and then about an interval.
+/// The number of cycles by which an edge is moved: mostly few, sometimes about an interval.
 fn step(limit: &AttackedLine, random: &mut ChaCha12Rng) -> i64 {
     let interval = i64::try_from(limit.interval).unwrap_or(i64::MAX).max(1);
     let most = [2, 8, 40, 200, interval][random.random_range(0..5)];
@@ -240,7 +242,7 @@ fn step(limit: &AttackedLine, random: &mut ChaCha12Rng) -> i64 {
     if random.random_bool(0.5) { by } else { -by }
 }
 
-/// The initial patterns of attacks.
+/// The patterns from which attacks are drawn.
 #[derive(Debug, Clone, Copy)]
 enum Pattern {
     Flood,
@@ -276,7 +278,7 @@ impl Pattern {
         }
     }
 
-    /// The trains on one line if the main loop begins at `begin`.
+    /// The trains of the pattern on one line, if the main loop begins at `begin`.
     fn trains(
         self,
         limit: &AttackedLine,
@@ -290,7 +292,7 @@ impl Pattern {
         let late = random.random_range(0..120);
         let dense = random.random_range(20..80);
         let phase = random.random_range(0..interval.max(1));
-        // A periodic pattern begins up to two intervals before the main loop does.
+        // A periodic pattern begins up to two intervals before the main loop.
         let from = begin.saturating_sub(interval + phase);
         let endless = |first, gap: u64| Train {
             first,
@@ -300,8 +302,8 @@ impl Pattern {
         match self {
             Self::Flood => vec![endless(START, dense)],
             Self::QuietThenFlood => vec![endless(near(begin, 300, random), dense)],
-            // As many requests as may pass come evenly, or just too late to find the interval still
-            // running.
+            // The edges come evenly at the limit's rate, or slightly slower, so that each just
+            // misses the running interval.
             Self::AtTheLimit => vec![endless(from, interval / burst + late)],
             Self::Pairs => {
                 let gap = interval * random.random_range(1..=3) + late;
@@ -316,8 +318,8 @@ impl Pattern {
                     .collect()
             }
             Self::DoubleBurst => {
-                // One request opens an interval, which ends shortly after the main loop has begun:
-                // the rest of the burst is requested just before that.
+                // One request opens an interval that ends shortly after the main loop has begun.
+                // The rest of the burst comes just before that end.
                 let left = random.random_range(0..=(burst * 500).min(interval));
                 let opens = begin.saturating_sub(interval.saturating_sub(left));
                 let opener = Train {
@@ -331,7 +333,7 @@ impl Pattern {
     }
 }
 
-/// An instant around `center`, at most `reach` from it.
+/// A random cycle at most `reach` from `center`.
 fn near(center: u64, reach: i64, random: &mut ChaCha12Rng) -> u64 {
     moved(center, random.random_range(-reach..=reach))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! A case: a system file, the firmware that `weir generate` makes of it, and the facts that are
+//! A case: a system file, the firmware that `weir generate` makes from it, and the facts that are
 //! known before the attack.
 use std::path::{Path, PathBuf};
 
@@ -22,20 +22,20 @@ use weir_emulate::chip::ATMEGA128;
 use weir_emulate::line::Line;
 use weir_emulate::run::{LineStimulus, RunSpec};
 
-/// A case as stated in the file.
+/// A case as the experiment's file states it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CaseSpec {
-    /// The name of the case and of its system file.
+    /// The name of the case and of the system in its system file.
     pub name: Spanned<String>,
     /// A description of the case.
     #[serde(rename = "about")]
     pub _about: String,
-    /// The flavour in the experiment's file with which the firmware is compiled.
+    /// The flavour with which the firmware is compiled.
     pub of: String,
-    /// The receiver or the source whose response is bounded and observed.
+    /// The name of the receiver or source whose response is bounded and observed.
     pub watch: String,
-    /// What the system file of the case has of its own, beside the [`Template`].
+    /// The keys that the case adds to the [`Template`] for its system file.
     #[serde(default)]
     cpu: Table,
     #[serde(default)]
@@ -46,8 +46,8 @@ pub(super) struct CaseSpec {
     receiver: Vec<Table>,
 }
 
-/// What the system files of all cases have in common. Each of their sources begins as a copy of
-/// `source`, and each of their receivers as a copy of `receiver`.
+/// The keys that the system files of all cases share. Each source of a case is merged over
+/// `source`, and each receiver over `receiver`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Template {
@@ -64,29 +64,29 @@ pub(super) struct Template {
 #[derive(Debug)]
 pub(super) struct Case {
     pub name: String,
-    /// A description of the drawn settings; empty if a file states the case.
+    /// A description of the drawn settings. It is empty if the experiment's file states the case.
     pub drawn: String,
     pub elf: PathBuf,
     pub clock_hz: u64,
-    /// The analysis' worst-case response time, in cycles.
+    /// The worst-case response time according to the analysis, in cycles.
     pub bound: u64,
     pub watch: ResponseWatch,
     pub lines: Vec<Line>,
     pub limits: Vec<AttackedLine>,
-    /// The user's actions on the first source, between two jobs.
+    /// What the user does to the first source between two jobs.
     pub user: User,
     system: System,
     part: Part,
 }
 
 impl Case {
-    /// Whether the case was drawn, and not stated by a file.
+    /// Whether the case was drawn at random rather than stated in the file.
     pub(super) fn is_drawn(&self) -> bool {
         !self.drawn.is_empty()
     }
 
-    /// The bound, computed with the longest measured interrupts of the first source's line and
-    /// timer as its costs, in cycles. The measured interrupts include the handler's body.
+    /// Computes the bound with other costs: the longest measured interrupts of the first source's
+    /// line and of its timer, in cycles, which include the handler's body.
     pub(super) fn bound_with(&self, costs: [u64; 2]) -> Option<u64> {
         let mut system = self.system.clone();
         let source = system.sources.first_mut()?;
@@ -99,7 +99,7 @@ impl Case {
         response(&system, self.part)
     }
 
-    /// The vector numbers of the first source's line and of the timer that ends its intervals.
+    /// The vector numbers of the first source's line, and of the timer that ends its intervals.
     pub(super) fn vectors(&self) -> [u8; 2] {
         let line = self
             .lines
@@ -114,13 +114,15 @@ impl Case {
     }
 }
 
-/// The user's actions on the first source, between two jobs.
+/// What the user does to the first source between two jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct User {
-    /// The user switches the source off for up to this many cycles.
+    /// The largest number of cycles for which the user switches the source off. `None` if the user
+    /// does not.
     pub off: Option<u64>,
-    /// Pairs of an interval in ticks and a burst, the system's own among them. Before each job the
-    /// user changes the source's limit to one of the pairs at random. Empty: no changes.
+    /// Limits as pairs of an interval in ticks and a burst, including the system's own limit.
+    /// Before each job the user sets the source's limit to a random one of them. If the list is
+    /// empty, the limit never changes.
     pub changes: Vec<(u64, u32)>,
 }
 
@@ -141,32 +143,32 @@ impl User {
     }
 }
 
-/// The recipe for the firmware of a system.
+/// What is needed to build the firmware of a system.
 pub(super) struct Recipe<'a> {
     pub name: &'a str,
-    /// A description of the drawn settings; empty if a file states the case.
+    /// A description of the drawn settings. It is empty if the experiment's file states the case.
     pub drawn: String,
-    /// The flavour in the experiment's file with which the firmware is compiled.
+    /// The flavour with which the firmware is compiled.
     pub of: &'a str,
-    /// The receiver or the source that is observed.
+    /// The name of the receiver or source that is observed.
     pub watch: &'a str,
     pub user: User,
 }
 
-/// The names of sources in bounds.c.
+/// The names that bounds.c has for sources.
 const SOURCES: [&str; 4] = ["a", "b", "c", "watched"];
-/// The least time for measuring bodies and jobs, in cycles.
+/// The least length of a calibration run, which measures bodies and jobs, in cycles.
 const CALIBRATION: u64 = 20_000;
-/// The time between two requests while bodies are measured, in cycles: longer than any interrupt.
+/// The time between two requests in a calibration run, in cycles: longer than any interrupt takes.
 const CALIBRATION_GAP: u64 = 3000;
 
 impl CaseSpec {
-    /// Reads the system, generates and compiles its firmware, and compares the stated execution
-    /// times with those on the board.
+    /// Reads the system, generates and compiles its firmware, and checks the stated execution times
+    /// on the board.
     ///
     /// # Errors
-    /// A system file that is invalid or that the firmware does not fit, no bound, a body or a job
-    /// that takes another time than stated.
+    /// Returns an error if the system file is invalid, if the firmware cannot represent the system,
+    /// if there is no bound, or if a body or a job takes another time than stated.
     pub(super) fn prepare(
         &self,
         bench: &Bench,
@@ -182,7 +184,7 @@ impl CaseSpec {
         origin.prepare(bench, self.system(template)?)
     }
 
-    /// The text of the system file.
+    /// The text of the case's system file.
     fn system_file(&self, template: &Template) -> String {
         let over = |below: &Table, own: &Table| {
             let mut all = below.clone();
@@ -247,12 +249,12 @@ fn response(system: &System, part: Part) -> Option<u64> {
 }
 
 impl Recipe<'_> {
-    /// Generates and compiles the firmware of a system, and compares the stated execution times
-    /// with those on the board.
+    /// Generates and compiles the firmware of a system, and checks the stated execution times on
+    /// the board.
     ///
     /// # Errors
-    /// A system that the firmware does not fit, no bound, a body or a job that takes another time
-    /// than stated.
+    /// Returns an error if the firmware cannot represent the system, if there is no bound, or if a
+    /// body or a job takes another time than stated.
     pub(super) fn prepare(self, bench: &Bench, system: System) -> Result<Case, ExperimentError> {
         let name = self.name;
         let (part, watch) = self.part(&system)?;
@@ -296,7 +298,7 @@ impl Recipe<'_> {
         wrong(self.name, what)
     }
 
-    /// The observed receiver or source, in the system and in the trace.
+    /// Finds the observed receiver or source in the system, and its response in a trace.
     fn part(&self, system: &System) -> Result<(Part, ResponseWatch), ExperimentError> {
         let receiver = system
             .receivers
@@ -341,7 +343,7 @@ impl Recipe<'_> {
         })
     }
 
-    /// The firmware of `system`, with its limits as `weir generate` writes them.
+    /// Compiles the firmware of `system`, with the limits as `weir generate` writes them.
     fn compile(
         &self,
         bench: &Bench,
@@ -369,8 +371,9 @@ impl Recipe<'_> {
         bench.compile_parts(&format!("{name}/firmware"), &[common, &own])
     }
 
-    /// Checks that a body takes the time that the system file states: the line's interrupt without
-    /// any limit, minus the cost of such an interrupt.
+    /// Checks that each handler's body takes the time that the system file states. The measured
+    /// time is that of the line's interrupt without a limit, minus the overhead of such an
+    /// interrupt.
     fn check_bodies(
         &self,
         plain: &System,
@@ -396,7 +399,7 @@ impl Recipe<'_> {
         Ok(())
     }
 
-    /// Checks that a job takes the time that the system file states when nothing interrupts it.
+    /// Checks that an uninterrupted job takes the time that the system file states.
     fn check_job(
         &self,
         plain: &System,
@@ -419,8 +422,8 @@ impl Recipe<'_> {
     }
 }
 
-/// The same sources with ordinary handlers, whose interrupts have costs that are known to the
-/// cycle.
+/// The same system with ordinary handlers instead of limiters. The overhead of an ordinary handler
+/// is known to the cycle.
 fn without_limits(system: &System) -> System {
     let mut plain = system.clone();
     plain.cpu.flavour = Some("c".to_owned());
@@ -434,7 +437,7 @@ fn without_limits(system: &System) -> System {
     plain
 }
 
-/// The cycles of the main loop's job; 0 if it has none.
+/// The cycles of the main loop's job, or 0 if the system has no job.
 fn job(system: &System) -> u64 {
     system
         .receivers
@@ -442,7 +445,7 @@ fn job(system: &System) -> u64 {
         .map_or(0, |receiver| receiver.wcet.cycles)
 }
 
-/// A run with a trace.
+/// A run with a trace and without a flood.
 pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     RunSpec {
         trace: true,
@@ -450,17 +453,17 @@ pub(super) fn traced(elf: &Path, clock_hz: u64, cycles: u64) -> RunSpec {
     }
 }
 
-/// The edge that starts the main loop.
+/// The edge at cycle `at` that starts the main loop.
 pub(super) fn begin(name: &str, at: u64) -> LineStimulus {
     edges(name, Line::INT7, vec![at])
 }
 
-/// The number of an interrupt; 0 if the chip does not have it.
+/// The vector number of an interrupt, or 0 if the chip does not have the interrupt.
 fn number(name: &str) -> u8 {
     vector(name).unwrap_or(0)
 }
 
-/// The first compare register that no limiter of the system uses.
+/// The first compare register that no limiter of the system uses: its name and address.
 fn mark(system: &System) -> (&'static str, u16) {
     let mut channels = system
         .sources

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Response times in a trace of the board.
+//! Measures response times in a trace of the board.
 use super::attack::Aim;
 use weir_emulate::line::Line;
 use weir_emulate::run::{BoardEvent, EventKind};
 
-/// The observed jobs or interrupts.
+/// The jobs or interrupts to observe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseWatch {
     /// The jobs of the main loop, from the first instruction to the end of the last. A job writes 1
-    /// and then 0 to a register in data space.
+    /// to a register in data space when it begins, and 0 when it ends.
     Job {
-        /// The register's address.
+        /// The register's address in data space.
         mark: u16,
     },
     /// The interrupts of a line, from the edge that sets the pending bit to the end of the RETI.
     Interrupt {
-        /// The line.
+        /// The observed line.
         line: Line,
         /// The number of the line's vector.
         vector: u8,
@@ -25,16 +25,16 @@ pub(super) enum ResponseWatch {
 /// The longest response of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Response {
-    /// The response in cycles; 0 if there was none.
+    /// The length in cycles, or 0 if no response ended in the run.
     pub cycles: u64,
-    /// The place of the response in the trace.
+    /// Where the response lies in the trace.
     pub aim: Aim,
 }
 
-/// Events up to this many cycles before the release of the worst job are of interest.
+/// Interrupts count as near the worst job from this many cycles before its release.
 const BEFORE: u64 = 4000;
 
-/// Finds the longest response. A response that had not ended at the trace's end is not counted.
+/// Finds the longest response. A response that has not ended when the trace ends does not count.
 pub(super) fn worst(events: &[BoardEvent], watch: ResponseWatch) -> Response {
     let (from, to) = match watch {
         ResponseWatch::Job { mark } => longest_job(events, mark),
@@ -65,8 +65,8 @@ fn longest_job(events: &[BoardEvent], mark: u16) -> (u64, u64) {
         if value != 0 {
             begun = Some(event.cycle);
         } else if let Some(from) = begun.take() {
-            // Both instructions take one cycle and are recorded alike: the last one belongs to the
-            // job.
+            // The trace records the two writes alike. Each takes one cycle, and that of the last
+            // one belongs to the job.
             longest = longer(longest, (from, event.cycle + 1));
         }
     }
@@ -99,7 +99,8 @@ fn longer(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
     if b.1 - b.0 > a.1 - a.0 { b } else { a }
 }
 
-/// The longest interrupt of a line, from its taking to the end of its RETI; 0 if there was none.
+/// The longest interrupt of a vector in cycles, from its taking to the end of its RETI, or 0 if
+/// there was none.
 pub(super) fn longest_run(events: &[BoardEvent], vector: u8) -> u64 {
     let mut longest = 0;
     let mut begun = None;
@@ -139,7 +140,7 @@ mod tests {
             value: 1,
         };
         let events = [
-            // The end of a job whose beginning is not in the trace.
+            // This job began before the trace did.
             mark(5, 0),
             mark(100, 1),
             mark(199, 0),
@@ -167,7 +168,7 @@ mod tests {
             event(10, EventKind::PinEdge(Line::INT0)),
             event(14, EventKind::VectorEntered(1)),
             event(20, EventKind::PinEdge(line)),
-            // An edge that finds the pending bit set is no further request.
+            // An edge is no new request if the pending bit is already set.
             event(30, EventKind::PinEdge(line)),
             event(60, EventKind::Reti),
             event(61, EventKind::VectorEntered(2)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Randomly drawn cases: a limit of any policy and timing, at any prescaler, of any order of
-//! magnitude, whose user may switch the source off and on and change the limit between two jobs.
-//! Each case depends only on its number, so one that fails can be examined by itself.
+//! Randomly drawn cases. The limit has any policy, timing and prescaler, and an interval of any
+//! order of magnitude. The user may switch the source off and on, and change the limit between two
+//! jobs. Each case depends only on its number, so that a failing case can be examined alone.
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use crate::experiment::bench::Bench;
 use crate::experiment::draw::log_uniform;
 use crate::experiment::error::ExperimentError;
 
-/// The number of drawn cases, and of their runs.
+/// The number of drawn cases and of their runs.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RandomSpec {
@@ -21,23 +21,23 @@ pub(super) struct RandomSpec {
     pub cases: u64,
     /// The number of runs of each case.
     pub runs: u64,
-    /// The seed of the cases.
+    /// The seed from which the cases are drawn.
     pub seed: u64,
 }
 
 /// The board of the cases.
 const BOARD: &str = "atmega128";
 
-/// The cycles of the shortest and of the longest interval. Longer intervals would make runs longer
-/// and show nothing new.
+/// The least and the greatest interval, in cycles. Longer intervals make runs longer and show
+/// nothing new.
 const INTERVALS: (u64, u64) = (600, 60_000);
-/// The most cycles that a request costs in addition to the handler's body.
+/// An upper bound on the cycles that a request costs in addition to the handler's body.
 const COST: u64 = 450;
 
 /// A drawn system.
 struct Draw {
     flavour: &'static str,
-    /// A short description of the system.
+    /// A short description of the system, for the table of cases.
     what: String,
     text: String,
     user: User,
@@ -47,7 +47,7 @@ impl RandomSpec {
     /// Draws the cases and compiles their firmware.
     ///
     /// # Errors
-    /// The same as those of a case of a file.
+    /// Returns an error in the same situations as for a case that the file states.
     pub(super) fn prepare(&self, bench: &Bench) -> Result<Vec<Case>, ExperimentError> {
         (0..self.cases)
             .into_par_iter()
@@ -107,8 +107,8 @@ impl Draw {
         } else {
             1
         };
-        // The interval is so long that the handlers leave time for the main loop, and has no more
-        // ticks than the timer.
+        // The interval must be long enough to leave the main loop some time, and must not exceed
+        // the range of the timer.
         let least = INTERVALS
             .0
             .max((body + COST) * 2 * if policy == Policy::Bursty { burst } else { 1 });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The search for the worst attack on one firmware: patterns with random phases, then many small
-//! changes of the best ones.
+//! Searches for the worst attack on a firmware: tries patterns with random phases, then varies the
+//! best attacks by many small changes.
 //!
-//! The board is deterministic, and so is the search: every random number depends on the case's seed
-//! and the number of the run, not on the order in which processors happen to finish.
+//! The board and the search are deterministic. Each random number depends on the case's seed and on
+//! the number of the run, not on the order in which processors finish.
 use indicatif::ProgressBar;
 use rand::SeedableRng;
 use rand_chacha::ChaCha12Rng;
@@ -23,9 +23,9 @@ use weir_emulate::run::RunSpec;
 pub(super) struct Arena<'a> {
     /// The name of the case, for messages.
     pub name: &'a str,
-    /// A run of the right length with a trace and without a flood.
+    /// A run of the right length, with a trace and without edges.
     pub spec: RunSpec,
-    /// The attacked lines, in the order of the field's limits.
+    /// The attacked lines, in the order of the attack's constraints.
     pub lines: Vec<Line>,
     pub field: Field<'a>,
     pub watch: ResponseWatch,
@@ -33,7 +33,7 @@ pub(super) struct Arena<'a> {
     pub vectors: [u8; 2],
 }
 
-/// The effort of a search.
+/// How much a search may try.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     /// The total number of runs.
@@ -50,11 +50,12 @@ pub(super) struct Finding {
     pub longest: [u64; 2],
 }
 
-/// The number of variations of each attack in a round.
+/// The number of variations of each attack per round.
 const TRIES: usize = 4;
-/// The number of rounds after which the worst of these attacks is replaced by the best.
+/// The number of rounds after which the attack with the longest response replaces the one with the
+/// shortest.
 const ROUNDS_ALONE: u64 = 12;
-/// Patterns are tried in one of this many runs.
+/// One in this many runs tries a new pattern instead of a variation.
 const PATTERNS: u64 = 3;
 
 fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
@@ -62,7 +63,7 @@ fn longer(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
 }
 
 impl Arena<'_> {
-    /// Runs one attack and measures the response.
+    /// Runs one attack, and measures the response and the longest interrupts.
     fn fight(&self, attack: Attack) -> Result<Finding, ExperimentError> {
         let mut spec = self.spec.clone();
         spec.floods = self
@@ -82,7 +83,7 @@ impl Arena<'_> {
         })
     }
 
-    /// Finds the worst attack that `effort` allows; tries at least one.
+    /// Finds the worst attack within `effort`. At least one attack is tried.
     pub fn search(&self, effort: Effort, bar: &ProgressBar) -> Result<Finding, ExperimentError> {
         let climb = Climb {
             runs: effort.runs,
@@ -105,7 +106,7 @@ impl Arena<'_> {
     }
 }
 
-/// The attacks on an arena as what a search varies.
+/// The attacks on an arena, as a space that [`Climb`] explores.
 struct Attacks<'a> {
     arena: &'a Arena<'a>,
     seed: u64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The longest interrupts of a limiter, for the response times of regehr2005 §5: every kind of
-//! interrupt, of every flavour, policy and timing.
+//! Measures the longest interrupts of limiters, which the response times of regehr2005 §5 need:
+//! each kind of interrupt of each flavour, policy and timing.
 mod adversary;
 mod events;
 mod subject;
@@ -25,7 +25,7 @@ use weir_emulate::run::LineStimulus;
 const BASE: &str = "expiry_base";
 const CLEAR: &str = "clear_empty";
 
-/// The ids of all measured costs.
+/// The ids of all costs that this measurement gives.
 pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
     let limited = spec.limited.iter().map(|one| &one.id);
     let plain = spec.plain.iter().map(|one| &one.id);
@@ -41,7 +41,7 @@ pub(super) fn ids(spec: &WorstSpec) -> impl Iterator<Item = String> {
     })
 }
 
-/// Runs every firmware under every attack.
+/// Runs every firmware under every attack, and returns the worst costs.
 pub(super) fn measure(bench: &Bench, spec: &WorstSpec) -> Result<WorstCosts, ExperimentError> {
     let subjects = spec.subjects()?;
     let elves = subjects
@@ -117,7 +117,8 @@ fn compile(
     bench.compile_parts(&format!("worst{index}"), &[common, own, &defines])
 }
 
-/// The same edges on every line, shifted from line to line by less than an interrupt takes.
+/// The floods of an attack: every line gets the same edges, shifted from line to line by less than
+/// an interrupt takes.
 fn floods(subject: &Subject, attack: &Attack) -> Vec<LineStimulus> {
     let lines = (0_u64..).zip(&subject.lines);
     let mut floods: Vec<LineStimulus> = lines
@@ -132,7 +133,7 @@ fn floods(subject: &Subject, attack: &Attack) -> Vec<LineStimulus> {
     floods
 }
 
-/// The worst costs over all subjects with the same id.
+/// The worst costs of all subjects with the same id.
 fn summed_up(
     subjects: &[Subject],
     measured: &[BTreeMap<LimiterInterrupt, u64>],
@@ -163,8 +164,9 @@ fn summed_up(
     Ok(worst)
 }
 
-/// A straight line above the timer interrupt's cycles for each number of sources, as a base and a
-/// part per source: the steepest of the differences, and the base that follows from it.
+/// Bounds the timer interrupt's cycles from above by a straight line over the number of sources.
+/// Returns the line's base and its slope per source. The slope is the largest difference between
+/// neighbouring points, and the base follows from it.
 fn line_above(points: &[(u64, u64)]) -> Option<(u64, u64)> {
     let slope = points
         .windows(2)
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn a_line_lies_above_all_points() {
         assert_eq!(line_above(&[(1, 40), (2, 52), (3, 64)]), Some((28, 12)));
-        // The second source costs more than the third.
+        // Here the step to the second source is larger than that to the third.
         assert_eq!(line_above(&[(1, 40), (2, 54), (3, 66)]), Some((26, 14)));
         assert_eq!(line_above(&[(1, 40), (2, 50), (3, 64)]), Some((26, 14)));
         assert_eq!(line_above(&[(1, 40)]), None);

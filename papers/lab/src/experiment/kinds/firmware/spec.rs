@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tables of an experiment with firmware, in its file.
+//! The tables of an experiment's file for firmware under floods.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -16,63 +16,66 @@ use crate::experiment::setup::{Quantity, Setup, each};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Firmware {
-    /// The length of the runs without a flood; that of all runs if the key is missing.
+    /// The length of the runs without a flood. If the key is missing, they are as long as all other
+    /// runs.
     pub idle: Option<Quantity<Duration>>,
-    /// The flavours whose measured costs formulas can name.
+    /// The flavours whose measured costs formulas may name.
     #[serde(default)]
     pub costs: Vec<String>,
-    /// Constants for formulas, by name.
+    /// Constants that formulas may name.
     #[serde(default)]
     pub constants: BTreeMap<String, f64>,
-    /// The sets of floods, each with its series.
+    /// The sets of floods, each with series over its runs.
     pub flood: Vec<FloodSpec>,
-    /// The worst floods that are searched for.
+    /// Searches for the worst floods.
     #[serde(default)]
     pub search: Vec<SearchSpec>,
-    /// The values that claims can name.
+    /// Values that claims may name.
     pub measure: Vec<MeasureSpec>,
 }
 
-/// A set of floods: a run of each variant at every point with every phase.
+/// A set of floods. Each variant runs at every point with every phase.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct FloodSpec {
-    /// The points; if neither points nor patterns are given, the sources of Table 1.
+    /// The points. If the file gives neither points nor patterns, they are the sources of Table 1
+    /// of regehr2005.
     pub x: Option<Axis>,
-    /// The times of the first request on INT0; on INT1 it comes at twice that time, and so on.
+    /// The times of the first request on INT0. The first request on INT1 comes at twice this time,
+    /// and so on.
     #[serde(default)]
     pub phases: Vec<Quantity<Duration>>,
-    /// The rates in Hz of regular requests, as formulas over x, one for each line; a variant uses
-    /// as many as it has lines.
+    /// The rates of periodic requests in Hz, one formula over x per line. A variant uses as many as
+    /// it has lines.
     #[serde(default)]
     pub rates: Vec<Formula>,
-    /// In place of `rates`: the flood of each point, as on the command line; an empty text is no
-    /// flood.
+    /// An alternative to `rates`: the flood of each point in the syntax of the command line. An
+    /// empty text means no flood.
     #[serde(default)]
     pub patterns: Vec<String>,
-    /// Whether requests come only within the counted part and stop before its end.
+    /// Whether requests come only within the counted part, and stop before its end.
     #[serde(default)]
     pub until_quiet: bool,
-    /// Additional macros for the variants.
+    /// Additional macros with which the variants are compiled.
     #[serde(default)]
     pub defines: Vec<String>,
     /// The part that `--quick` runs.
     pub quick: Option<Quick>,
-    /// The series, over the names `VARIANT.VALUE` ([`super::values`]).
+    /// The series, which are formulas over the names `VARIANT.VALUE` ([`super::values`]).
     pub series: Vec<SeriesSpec>,
 }
 
-/// Fewer points of the same set, for which the same is claimed.
+/// The part of a set that `--quick` runs. The same claims apply to it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Quick {
-    /// None: all points.
+    /// The points of this part. `None` means all points.
     pub values: Option<Vec<f64>>,
     pub phases: Vec<Quantity<Duration>>,
 }
 
-/// A value that claims can name: a formula over `SERIES.max` and the like; VARIANT and FLAVOUR as
-/// in [`SeriesSpec`].
+/// A value that claims may name: a formula over statistics such as `SERIES.max`. VARIANT and
+/// FLAVOUR stand for ids as in [`SeriesSpec`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MeasureSpec {
@@ -80,13 +83,13 @@ pub(super) struct MeasureSpec {
     #[serde(default)]
     of: Vec<String>,
     pub value: Formula,
-    /// Whether the value is an overhead, which cannot be below 0.
+    /// Whether the value is an overhead, and so must not be below 0.
     #[serde(default)]
     pub overhead: bool,
 }
 
 impl Firmware {
-    /// The values that claims can name, for these variants.
+    /// The values that claims may name, for the variants of `setup`.
     pub fn measures(&self, setup: &Setup) -> Vec<MeasureSpec> {
         let names = setup.names();
         let of = |measure: &MeasureSpec| {
@@ -100,7 +103,7 @@ impl Firmware {
         self.measure.iter().flat_map(of).collect()
     }
 
-    /// Whether any set of floods uses the sources that system files can name.
+    /// Whether any set of floods uses the sources of Table 1.
     pub fn has_worst_rates(&self) -> bool {
         self.flood.iter().any(FloodSpec::has_worst_rates)
     }
@@ -111,7 +114,7 @@ impl FloodSpec {
         self.x.is_none() && self.patterns.is_empty()
     }
 
-    /// The points.
+    /// The axis of the points.
     pub fn axis(&self) -> Axis {
         let numbers = (1..).take(self.patterns.len()).map(as_f64);
         let (title, values) = match &self.x {
@@ -129,7 +132,7 @@ impl FloodSpec {
         }
     }
 
-    /// The series of these variants.
+    /// The series for the variants of `setup`.
     pub fn series_of(&self, setup: &Setup) -> Vec<SeriesSpec> {
         of_variants(&self.series, &setup.names())
     }

@@ -39,12 +39,12 @@ const NAMES: [&str; 11] = [
 
 /// Computes the values of runs.
 pub(super) struct Meter {
-    /// The costs by flavour.
+    /// The measured costs by flavour, in cycles.
     costs: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
 impl Meter {
-    /// Reads the costs of these flavours.
+    /// Reads the measured costs of these flavours.
     pub fn new(place: &Checkout, flavours: &[String]) -> Result<Self, ExperimentError> {
         let read = |flavour: &String| {
             let costs = costs::read(place, flavour, &Toolchain::AVR.version()?)?;
@@ -58,7 +58,7 @@ impl Meter {
         })
     }
 
-    /// Checks that runs can have a value of this name.
+    /// Checks that a run can have a value of this name.
     pub fn knows(&self, value: &str) -> Result<(), String> {
         let costs = self.costs.values().flat_map(BTreeMap::keys);
         let mut names: Vec<&str> = NAMES.to_vec();
@@ -72,7 +72,7 @@ impl Meter {
         ))
     }
 
-    /// The values of a run of a variant; `idle` is a run of the same variant without a flood.
+    /// The values of a variant's run. `idle` is a run of the same variant without a flood.
     pub fn values(
         &self,
         bench: &Bench,

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The packets of a flood, in the format that boards/linux/packets.c reads.
+//! Generates the packets of a flood in the format that boards/linux/packets.c reads.
 use weir_arrivals::Pattern;
 use weir_model::Duration;
 
 use super::spec::{Ip, Linux};
 use crate::experiment::setup::Quantity;
 
-/// The guest's clock: a nanosecond is a cycle.
+/// The frequency of the guest's clock, in Hz: a cycle is a nanosecond.
 pub(super) const CLOCK_HZ: u64 = 1_000_000_000;
-/// The number of flows that the guest's network knows.
+/// The number of flows that are configured in the guest's network.
 const FLOWS: u16 = 16;
-/// The most packets of a flood.
+/// The largest number of packets of a flood.
 const PACKETS: usize = 10_000_000;
 
-/// The flood of a point with a seed. The pattern `searched` takes the place of that of the feed
-/// that depends on x.
+/// Generates the flood of a point with a seed. If `searched` is given, that pattern replaces the
+/// pattern of the feed that depends on x.
 pub(super) fn flood(
     spec: &Linux,
     ip: Ip,
@@ -44,7 +44,8 @@ pub(super) fn flood(
         let Some(pattern) = pattern else {
             continue;
         };
-        // The seeds differ, so that two flows with the same pattern do not come at the same times.
+        // Give each flow a seed of its own, so that packets of two flows with the same pattern do
+        // not coincide.
         let own = seed.wrapping_add(u64::from(feed.flow) << 32);
         let arrivals = pattern
             .start(CLOCK_HZ, own)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The guest: `boards/linux/build.sh` makes it, `boards/linux/run.sh` starts it.
+//! Builds the guest by `boards/linux/build.sh` and starts it by `boards/linux/run.sh`.
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -13,16 +13,17 @@ use crate::experiment::place::Checkout;
 const BUILD: &str = "boards/linux/build.sh";
 const RUN: &str = "boards/linux/run.sh";
 
-/// The network cards of a guest.
+/// The network cards of the guest.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cards {
-    /// The type of two additional cards that a wire joins, if there are any.
+    /// The type of two additional cards, which are joined by a wire. `None` if the guest has no
+    /// such cards.
     pub wire: Option<Wire>,
-    /// The number of packets for which the guest's own card has room, if it is set.
+    /// The size of the receive ring of the guest's own card, in packets. `None` means the default.
     pub ring: Option<Ring>,
 }
 
-/// A kernel, with everything that is needed to start it.
+/// A kernel and all files that are needed to start it.
 #[derive(Debug)]
 pub(super) struct Guest {
     run: PathBuf,
@@ -30,17 +31,17 @@ pub(super) struct Guest {
     version: String,
 }
 
-/// The results of a run.
+/// The results of a guest's run.
 #[derive(Debug)]
 pub(super) struct GuestResult {
-    /// The JSON that the job has printed.
+    /// The JSON that the job printed.
     pub result: Value,
-    /// QEMU's counts of the flood.
+    /// QEMU's counts of the flood's packets.
     pub sent: Value,
 }
 
 impl Guest {
-    /// Makes the guest ready; the first time downloads the kernel.
+    /// Builds the guest. The first build of a kernel downloads it.
     pub fn build(place: &Checkout, kernel: &str) -> Result<Self, ExperimentError> {
         let printed = output(Command::new(place.path(BUILD)).arg(kernel), BUILD)?;
         let folder = PathBuf::from(printed.trim_end());
@@ -54,12 +55,12 @@ impl Guest {
         })
     }
 
-    /// The kernel's package, with its version.
+    /// The name and version of the kernel's package.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Starts the guest with these cards, and waits until it has ended.
+    /// Starts the guest with these cards, and waits until it shuts down.
     pub fn run(
         &self,
         job: &str,
@@ -89,7 +90,8 @@ impl Guest {
     }
 }
 
-/// The standard output of a script; its messages go to this process's standard error.
+/// Runs a script and returns its standard output. The script's messages go to this process's
+/// standard error.
 fn output(command: &mut Command, program: &str) -> Result<String, ExperimentError> {
     let failed = |what: String| ExperimentError::Flow {
         program: program.to_owned(),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The script that the guest's shell runs.
+//! Generates the script that the guest's shell runs.
 use std::fmt::Write;
 
 use super::spec::{Linux, VariantSpec};
 use super::system::GuestSystem;
 
-/// A command that fails ends the guest, and its message appears on the console that the host reads.
+/// The beginning of each script. A failing command shuts the guest down, and its message appears on
+/// the console, which the host reads.
 const HEAD: &str = "\
 # How fast the processor works is known before anything disturbs it.
 speed=$(weir-load spin --work 1ms --jobs 1 --json | sed -n 's/.*\"speed\": \\(.*\\),/\\1/p')
@@ -14,12 +15,12 @@ give_up() { cat /run/*.err >&2; echo \"$*\" >&2; exit 1; }
 await() { until grep -q ready \"/run/$1.err\"; do kill -0 \"$2\" || give_up \"$1 has ended\"; usleep 1000; done; }
 ";
 
-/// The name of the values of `weir-linux status`, and of their files.
+/// The prefix of the values of `weir-linux status`, and the name of their file.
 pub(super) const WEIR: &str = "weir";
-/// The name of the values of `weir-linux plan`, and of their files.
+/// The prefix of the values of `weir-linux plan`, and the name of their file.
 pub(super) const PLAN: &str = "plan";
 
-/// weir-linux plans and carries out the system, as a service would, before the servers start.
+/// Plans and sets up the system by weir-linux before the servers start, as a service would.
 const START: &str = "\
 weir-linux plan /run/system.toml --json >/run/plan.json 2>/run/plan.err || give_up 'weir-linux has no plan'
 weir-linux run /run/system.toml --json OPTIONS >/run/weir.out 2>/run/weir.err &
@@ -27,7 +28,7 @@ weir=$!
 until grep -q '\"event\":\"ready\"' /run/weir.out; do kill -0 $weir || give_up 'weir-linux has ended'; usleep 1000; done
 ";
 
-/// The script of a variant at a point with a seed, which prints an object with a member per
+/// The script of a variant at a point with a seed. It prints a JSON object with a member per
 /// process.
 pub(super) fn script(
     spec: &Linux,
@@ -100,8 +101,8 @@ pub(super) fn script(
     Ok(script)
 }
 
-/// The shell variables that commands use, and no others: another text of the job shifts the phase
-/// of the boot (boards/linux/run.sh).
+/// The assignments of the shell variables that commands use. No others are made, because any change
+/// of the job's text shifts the phase of the boot (boards/linux/run.sh).
 fn variables(spec: &Linux, variant: &VariantSpec, (x, seed): (f64, u64)) -> String {
     let is_used = |name: &str| {
         let commands = spec.process.iter().map(|process| &process.command);

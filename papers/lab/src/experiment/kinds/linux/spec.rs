@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tables of an experiment in the guest, in its file.
+//! The tables of an experiment's file for experiments on Linux.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -16,68 +16,72 @@ use crate::experiment::setup::{Name, Quantity};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Linux {
-    /// The kernel of variants that name none, in the form that `boards/linux/build.sh` takes.
+    /// The kernel of variants that name none, in the syntax of `boards/linux/build.sh`.
     pub kernel: String,
-    /// The seeds of the floods, which commands can use, too; every point is run with each seed.
+    /// The seeds of the floods. Commands can use them, too. Every point is run with each seed.
     pub seeds: Vec<u64>,
     /// The part that `--quick` runs in place of all points and seeds.
     pub quick: Option<QuickPoints>,
-    /// Commands that the guest's shell runs first.
+    /// Commands that the guest's shell runs before all others.
     #[serde(default)]
     pub prepare: String,
-    /// The path of the system file that describes the guest to `weir-linux`, from the repository's
-    /// root; each variant adds its table `[linux]`.
+    /// The path of the system file that describes the guest to `weir-linux`, relative to the
+    /// repository's root. Each variant adds its own table `[linux]`.
     pub system: Option<String>,
-    /// The type of two additional cards, `eth1` and `eth2`, which a wire joins; for variants that
-    /// set none. None: no such cards.
+    /// The type of two additional cards, `eth1` and `eth2`, which are joined by a wire. The key is
+    /// the default for variants that do not set it. `None` means that the guest has no such cards.
     pub wire: Option<Wire>,
-    /// The packets that arrive from outside; empty if all packets come from the guest itself.
+    /// The packets that arrive from outside. The list is empty if only the guest itself sends
+    /// packets.
     pub feed: Vec<FeedSpec>,
-    /// The time for which these packets arrive, from the start of the awaited processes.
+    /// The time for which these packets arrive, counted from the start of the awaited processes.
     pub feed_for: Quantity<Duration>,
     /// The processes that run in the guest.
     pub process: Vec<ProcessSpec>,
     /// The axis of the points.
     pub x: Axis,
-    /// The ways to run the guest; see [`variants`].
+    /// The ways to run the guest, completed by [`variants`].
     #[serde(deserialize_with = "variants::read")]
     pub variant: Vec<VariantSpec>,
-    /// The series, over the names that [`super::values`] lists; see [`Self::series`].
+    /// The series as the file states them, over the names that [`super::values`] lists.
+    /// [`Self::series`] expands them.
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
-    /// The searches for worst floods: the pattern takes the place of that of the one feed that
-    /// depends on x, with the first seed and at the first point. See [`Self::searches`].
+    /// The searches for worst floods. The searched pattern replaces that of the only feed that
+    /// depends on x. A search uses the first seed and the first point. [`Self::searches`] expands
+    /// the searches.
     #[serde(default)]
     pub search: Vec<SearchSpec>,
 }
 
-/// A flow of packets; if the pattern depends on x, there are none at x = 0.
+/// A flow of packets. If the pattern depends on x, no packets arrive at x = 0.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FeedSpec {
-    /// The number of the flow, whose port is 5000 + flow.
+    /// The number of the flow. Its UDP port is 5000 + flow.
     pub flow: u16,
-    /// The length of the UDP payload.
+    /// The length of the UDP payload in bytes.
     pub bytes: u16,
-    /// The pattern, as `weir-load send --pattern` takes it.
+    /// The pattern of arrivals, in the syntax of `weir-load send --pattern`.
     pub pattern: Template,
-    /// The beginning of the pattern, from the start of the awaited processes; at once if it is not
-    /// set.
+    /// The time at which the pattern begins, counted from the start of the awaited processes.
+    /// `None` means 0.
     pub from: Option<Quantity<Duration>>,
 }
 
-/// A program that prints JSON.
+/// A program in the guest that prints JSON.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcessSpec {
     /// The prefix of the names of the process's values.
     pub id: String,
-    /// A command for the guest's shell, where `$speed` is the value that `weir-load spin` reports
-    /// under this name, `$x` the point, `$seed` the seed and `$ip` the variant's version of IP. The
-    /// flood begins before the awaited processes and ends after them; the others are servers, which
-    /// print `ready` on their standard error, and are ended by SIGTERM.
+    /// The command for the guest's shell. `$speed` is the value that `weir-load spin` reports under
+    /// this name, `$x` is the point, `$seed` the seed, and `$ip` the variant's version of IP. The
+    /// flood begins before the awaited processes and ends after them. All other processes are
+    /// servers: they print `ready` on standard error when they have started, and are ended by
+    /// SIGTERM.
     pub command: String,
-    /// Whether the job waits for the process's end: at least one process is awaited.
+    /// Whether the job waits for the process's end. At least one process must be awaited.
     #[serde(default)]
     pub awaited: bool,
 }
@@ -88,30 +92,30 @@ pub(super) struct ProcessSpec {
 pub(super) struct VariantSpec {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The kernel, in place of the experiment's, which KERNEL stands for.
+    /// The kernel, in place of the experiment's. KERNEL stands for the experiment's kernel.
     pub kernel: Option<String>,
     /// Commands that the guest's shell runs after the experiment's own ones.
     #[serde(default)]
     pub prepare: String,
     /// The system file, in place of the experiment's.
     pub system: Option<String>,
-    /// The number of packets for which the guest's card has room; 256 if it is not set.
+    /// The size of the receive ring of the guest's card, in packets. `None` means 256.
     pub ring: Option<Ring>,
-    /// The type of the cards that the wire joins, in place of the experiment's.
+    /// The type of the cards that are joined by a wire, in place of the experiment's.
     pub wire: Option<Wire>,
-    /// The version of IP of the arriving packets; 4 if it is not set.
+    /// The version of IP of the arriving packets, 4 by default.
     #[serde(default)]
     pub ip: Ip,
-    /// The table `[linux]` with which `weir-linux run` carries the system out; without it
+    /// The table `[linux]` with which `weir-linux run` sets up the system. Without the table,
     /// weir-linux does not run.
     pub linux: Option<LinuxTable>,
     /// Additional options for `weir-linux run`.
     #[serde(default)]
     pub options: String,
-    /// Whether the card gathers packets as the system's `moderation` says; by default only if
-    /// weir-linux runs.
+    /// Whether the card gathers packets as the key `moderation` of the system file says. By default
+    /// it does so only if weir-linux runs.
     moderated: Option<bool>,
-    /// The label of the variant's curves, where KERNEL stands for the experiment's kernel.
+    /// The label of the variant's curves. KERNEL stands for the experiment's kernel.
     pub label: String,
     /// The colour of the variant's curves.
     pub colour: Colour,
@@ -121,29 +125,29 @@ pub(super) struct VariantSpec {
 }
 
 impl VariantSpec {
-    /// Whether the card gathers packets as the system's `moderation` says.
+    /// Whether the card gathers packets as the key `moderation` of the system file says.
     pub fn is_moderated(&self) -> bool {
         self.moderated.unwrap_or(self.linux.is_some())
     }
 }
 
-/// The word that stands for the experiment's kernel in texts of variants.
+/// The word that texts of variants use for the experiment's kernel.
 const KERNEL: &str = "KERNEL";
 
-/// The type of the two cards that a wire joins.
+/// The type of the two cards that are joined by a wire.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Wire {
-    /// A card that announces each packet at once; it has one NAPI instance for received packets and
-    /// one for sent ones.
+    /// A virtio card. It interrupts for each packet at once, and has separate NAPI instances for
+    /// received and for sent packets.
     VirtioNet,
-    /// Intel's 82540EM, which moderates its interrupts as its driver sets it; it has one NAPI
+    /// Intel's 82540EM. It moderates its interrupts as its driver configures it, and has one NAPI
     /// instance.
     E1000,
 }
 
 impl Wire {
-    /// The name of the card, as `boards/linux/run.sh` takes it.
+    /// The name of the card in the syntax of `boards/linux/run.sh`.
     pub fn name(self) -> &'static str {
         match self {
             Self::VirtioNet => "virtio-net",
@@ -158,7 +162,7 @@ impl Wire {
 pub(super) struct Ip(u8);
 
 impl Ip {
-    /// The number of the version: 4 or 6.
+    /// The version number, 4 or 6.
     pub fn version(self) -> u8 {
         self.0
     }
@@ -182,7 +186,8 @@ impl TryFrom<u8> for Ip {
     }
 }
 
-/// The number of packets for which the guest's card has room: the sizes that QEMU's card can have.
+/// The size of the receive ring of the guest's card, in packets. Only the sizes of QEMU's card are
+/// allowed.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(try_from = "u16")]
 pub(super) struct Ring(u16);
@@ -206,20 +211,20 @@ impl TryFrom<u16> for Ring {
     }
 }
 
-/// The table `[linux]` of a system file, whose texts are templates.
+/// The table `[linux]` of a system file. Its strings are templates.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum LinuxTable {
-    /// A table.
+    /// A nested table.
     Table(BTreeMap<String, LinuxTable>),
-    /// A text.
+    /// A string, which is a template.
     Text(Template),
     /// A number or a boolean.
     Plain(toml::Value),
 }
 
 impl LinuxTable {
-    /// The value at a point.
+    /// The value at the point `x`.
     pub fn at(&self, x: f64) -> Result<toml::Value, String> {
         Ok(match self {
             Self::Table(members) => {
@@ -234,19 +239,19 @@ impl LinuxTable {
 }
 
 impl Linux {
-    /// The series; those with VARIANT in their id once per variant.
+    /// The series. A series whose id contains VARIANT is repeated for each variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
         let names = self.variant.iter().map(|of| Name::plain(&of.id));
         of_variants(&self.written_series, &names.collect::<Vec<_>>())
     }
 
-    /// The searches; those with VARIANT in their id once per variant.
+    /// The searches. A search whose id contains VARIANT is repeated for each variant.
     pub fn searches(&self) -> Vec<SearchSpec> {
         let names: Vec<_> = self.variant.iter().map(|of| Name::plain(&of.id)).collect();
         search::of_variants(&self.search, &names)
     }
 
-    /// The type of the cards that a variant's wire joins.
+    /// The type of the cards that a variant's wire joins. `None` if the variant has no such cards.
     pub fn wire_of(&self, variant: &VariantSpec) -> Option<Wire> {
         variant.wire.or(self.wire)
     }
@@ -256,7 +261,7 @@ impl Linux {
         self.named(variant.kernel.as_deref().unwrap_or(KERNEL))
     }
 
-    /// A text of a variant with the experiment's kernel in it.
+    /// Replaces KERNEL in a variant's text by the name of the experiment's kernel.
     pub fn named(&self, text: &str) -> String {
         text.replace(KERNEL, &self.kernel)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The system file for `weir-linux` in the guest: the experiment's or the variant's, with the
-//! variant's table `[linux]`, or what it says of gathering packets.
+//! The system file of a variant's guest: that of the variant or of the experiment, with the
+//! variant's table `[linux]`. If weir-linux does not run, only the file's moderation of interrupts
+//! is used.
 use std::fmt::Write as _;
 
 use toml::{Table, Value};
@@ -11,17 +12,18 @@ use super::spec::{Linux, VariantSpec};
 use crate::experiment::error::ExperimentError;
 use crate::experiment::place::Checkout;
 
-/// What the system file means for a variant's guest.
+/// The effects of the system file on a variant's guest.
 #[derive(Debug, Default)]
 pub(super) struct GuestSystem {
-    /// The text that weir-linux carries out, if it runs.
+    /// The text of the system file for weir-linux. `None` if weir-linux does not run.
     pub carried_out: Option<String>,
-    /// The commands that let the card gather packets, if weir-linux does not run.
+    /// The shell commands that let the card gather packets. They are empty if weir-linux runs,
+    /// which does so itself.
     pub gathering: String,
 }
 
-/// The system of a variant at a point. The text for weir-linux is checked against the model here,
-/// before any guest starts.
+/// Reads the system of a variant at a point. Checks the text for weir-linux against the model, so
+/// that an error is reported before any guest starts.
 pub(super) fn of(
     place: &Checkout,
     spec: &Linux,
@@ -75,11 +77,12 @@ fn sources(system: &mut Table) -> impl Iterator<Item = &mut Table> {
     all.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// The number of polls without a packet after which a card waits for an interrupt again, as
-/// weir-linux sets it (EMPTY_POLLS of its native/device.rs).
+/// The number of empty polls after which a card waits for an interrupt again. weir-linux sets the
+/// same number (EMPTY_POLLS in its native/device.rs).
 const EMPTY_POLLS: u32 = 2;
 
-/// The two writes by which weir-linux lets each interface gather packets, and nothing else.
+/// The shell commands that make the two writes by which weir-linux lets an interface gather
+/// packets.
 fn gathering(system: &Table) -> Result<String, String> {
     let mut commands = String::new();
     for source in sources(&mut system.clone()) {
@@ -107,7 +110,8 @@ mod tests {
 
     use super::*;
 
-    /// The system of the only variant of an experiment, whose keys are `variant`.
+    /// The system of the only variant of an experiment. `variant` is the text of the variant's
+    /// keys.
     fn system(variant: &str) -> Result<GuestSystem, ExperimentError> {
         let place = Checkout::find(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
         let text = format!(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! The values that were counted in a run, by name.
 //!
-//! An element of a list is named by its number, and also by its `command` if no other element has
-//! the same: `top.account.processes.cpu.taken_ns`.
+//! An element of a list is named by its index. It is also named by its `command`, if no other
+//! element has the same one: `top.account.processes.cpu.taken_ns`.
 //!
 //! - `PROCESS.…`: every number in the JSON that the process has printed, named by its path:
 //!   `cpu.missed`, `low.ports.0.latency.p99`
@@ -20,8 +20,8 @@ use crate::experiment::series::formula::number;
 
 const OF_THE_FLOOD: [&str; 2] = ["sent", "lost"];
 
-/// Checks that a run can have a value of this name; the values of a process are not known before it
-/// runs.
+/// Checks that a run can have a value of this name. The values of a process are known only after it
+/// has run, so any name with the process's prefix is accepted.
 pub(super) fn is_known(spec: &Linux, name: &str) -> Result<(), String> {
     let whose = name.split('.').next().unwrap_or_default();
     let mut all: Vec<&str> = spec
@@ -50,8 +50,8 @@ pub(super) fn values(answer: &GuestResult) -> Values {
     values
 }
 
-/// The largest difference of any value, in percent of the larger of the two; 100 if only one run
-/// has the value.
+/// The largest difference of any value, in percent of the larger one. It is 100 if only one of the
+/// runs has the value.
 pub(super) fn difference(once: &Values, twice: &Values) -> f64 {
     let all = once.keys().chain(twice.keys());
     let number = |values: &Values, name: &str| values.get(name)?.as_number().ok();
@@ -63,7 +63,7 @@ pub(super) fn difference(once: &Values, twice: &Values) -> f64 {
     .fold(0.0, f64::max)
 }
 
-/// Adds the numbers in a value.
+/// Adds the numbers in a JSON value under their paths.
 fn add(values: &mut Values, way: &str, value: &Value) {
     let below = |name: &str| match way {
         "" => name.to_owned(),

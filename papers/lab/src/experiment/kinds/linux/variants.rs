@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The variants of an experiment in the guest, of which each may be like another one: one above it
-//! in the file, or one of `baselines.toml`. It has the other's keys, except those that it states.
+//! Reads the variants of an experiment on Linux. A variant with the key `like` inherits all keys
+//! that it does not state, from a variant above it in the file or in `baselines.toml`.
 use std::collections::BTreeMap;
 
 use serde::de::Error as _;
@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::spec::VariantSpec;
 use crate::experiment::base::lay_over;
 
-/// Variants, as a file lists them.
+/// The tables of variants in a file.
 #[derive(Deserialize)]
 struct Written {
     variant: Vec<Table>,
@@ -30,8 +30,8 @@ pub(super) fn read<'de, D: Deserializer<'de>>(file: D) -> Result<Vec<VariantSpec
     variants.collect()
 }
 
-/// The variants with the keys of those that they are like, and with their ids; all are known
-/// afterwards.
+/// Completes the variants by the keys that they inherit. Adds the completed variants to `known`
+/// under their ids.
 fn completed(
     written: Vec<Table>,
     known: &mut BTreeMap<String, Table>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Costs that formulas can name, from the files that are their home:
+//! Reads the costs that formulas can name from two files:
 //!
 //! - `exception.entry`, `exception.exit`, `exception.tail_chain`: the cycles of the board's
 //!   costs.toml that the emulator does not count
@@ -17,31 +17,31 @@ use crate::experiment::place::Checkout;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The node's costs, from the repository's root.
+/// The path of the node's costs, relative to the repository's root.
 const FILE: &str = "papers/experiments/behnke2021/node/costs.toml";
 
-/// The node's costs.
+/// The measured costs of the node, in instructions.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeCosts {
-    /// The mean instructions of interrupts.
+    /// The mean number of instructions of each interrupt.
     interrupt: CostsOfCompilers,
-    /// Those of what tasks do.
+    /// The mean number of instructions of each activity of a task.
     task: CostsOfCompilers,
-    /// The most instructions that were seen.
+    /// The largest observed number of instructions.
     longest: CostsOfCompilers,
 }
 
-/// Instructions by name and compiler.
+/// Numbers of instructions, by name and compiler version.
 type CostsOfCompilers = BTreeMap<String, BTreeMap<String, f64>>;
 
-/// All of these costs for the installed compiler, by name.
+/// Reads all costs for the installed compiler, by name.
 pub(super) fn constants(place: &Checkout) -> Result<Values, ExperimentError> {
     let version = Toolchain::CORTEX_M3.version()?.number();
     for_compiler(place, &version)
 }
 
-/// All of these costs for a compiler.
+/// Reads all costs for a compiler version, by name.
 pub(super) fn for_compiler(place: &Checkout, version: &str) -> Result<Values, ExperimentError> {
     let path = place.path(FILE);
     let wrong = |what| ExperimentError::Data {
@@ -57,7 +57,8 @@ pub(super) fn for_compiler(place: &Checkout, version: &str) -> Result<Values, Ex
     Ok(constants)
 }
 
-/// The costs of the node as this compiler makes it, or the largest of all compilers.
+/// The costs of the node for a compiler version. If the file does not have this version, the
+/// largest cost of all versions counts.
 fn of_node(text: &str, version: &str) -> Result<Values, String> {
     let costs: NodeCosts = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut constants = Values::new();

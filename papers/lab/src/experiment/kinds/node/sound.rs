@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Sounds of a node's tone: a second of each point of an axis, one after the other, as a WAV file,
-//! and the spectrograms of all.
+//! Sounds of a node's tone: a WAV file with one second for each point of an axis in turn, and a
+//! picture of the spectrograms of all sounds.
 use std::io::Cursor;
 
 use hound::{SampleFormat, WavSpec, WavWriter};
@@ -12,20 +12,20 @@ use crate::experiment::error::ExperimentError;
 use crate::experiment::findings::ExtraName;
 use crate::experiment::spectrogram::{SpectralPanel, Spectrogram};
 
-/// By what a sound is known to be Weir's: the field of a WAV file for the program that made it.
+/// The bytes that mark a WAV file as written by Weir: the ISFT chunk, which names the program.
 const MARK: &str = "ISFT\u{4}\0\0\0weir";
-/// The bytes of a WAV file before its first optional part.
+/// The number of bytes of a WAV file before its first optional chunk.
 const HEADER: usize = 36;
-/// The largest sample.
+/// The largest sample value, of at most 127.
 const LOUDEST: f64 = 60.0;
-/// Samples of a spectrum: a sixteenth of a second.
+/// The number of samples of a spectrum, which is a sixteenth of a second.
 const SPECTRUM: usize = RATE as usize / 16;
-/// Spectra whose mean is a column.
+/// The number of spectra that are averaged for a column.
 const SPECTRA: usize = 2;
-/// The highest frequency that is drawn.
+/// The highest frequency that is drawn, in Hz.
 const HIGHEST_HZ: f64 = 2000.0;
 
-/// The names of the files that the sounds of an experiment make.
+/// The names of the files that an experiment's sounds produce.
 pub(super) fn names(node: &Node) -> Vec<ExtraName> {
     if node.sounds.is_empty() {
         return Vec::new();
@@ -41,7 +41,7 @@ pub(super) fn names(node: &Node) -> Vec<ExtraName> {
     sounds.chain(std::iter::once(spectra)).collect()
 }
 
-/// Checks that each sound is of a tone that is played.
+/// Checks that each sound names a variant that exists, and that the experiment has a tone.
 pub(super) fn check(node: &Node) -> Result<(), ExperimentError> {
     let is_there = |id: &str| node.tone.is_some() && node.variant.iter().any(|of| of.id == id);
     match node.sounds.iter().find(|sound| !is_there(&sound.variant)) {
@@ -53,7 +53,8 @@ pub(super) fn check(node: &Node) -> Result<(), ExperimentError> {
     }
 }
 
-/// What is in the files of [`names`], where `tones` is what was played by a variant at each point.
+/// The contents of the files of [`names`]. `tones` gives the tones that a variant played, one per
+/// point.
 pub(super) fn extras<'a>(
     node: &Node,
     tones: impl Fn(&str) -> Vec<&'a Tone>,
@@ -88,7 +89,7 @@ pub(super) fn extras<'a>(
     Ok(contents)
 }
 
-/// The powers of the frequencies that are drawn, beside that of a full wave, on average.
+/// The mean power of each drawn frequency, relative to the power of a full-scale wave.
 fn column(samples: &[f64]) -> Vec<f64> {
     let mut spectra = samples.chunks(SPECTRUM).map(spectrum);
     let mut mean = spectra.next().unwrap_or_default();
@@ -112,7 +113,7 @@ fn spectrum(samples: &[f64]) -> Vec<f64> {
     powers.iter().take(drawn as usize).map(beside).collect()
 }
 
-/// The samples as a WAV file of eight bits.
+/// Encodes the samples as a WAV file with 8 bits per sample.
 fn wav(samples: &[f64]) -> Result<Vec<u8>, hound::Error> {
     let mut file = Cursor::new(Vec::new());
     let spec = WavSpec {
@@ -129,7 +130,7 @@ fn wav(samples: &[f64]) -> Result<Vec<u8>, hound::Error> {
     }
     writer.finalize()?;
     let mut bytes = file.into_inner();
-    // hound writes no optional parts: the mark stands in one before the samples.
+    // hound writes no optional chunks, so the mark is inserted as a chunk before the samples.
     let mut part = b"LIST".to_vec();
     let length = u32::try_from(4 + MARK.len()).unwrap_or(0);
     part.extend(length.to_le_bytes());
@@ -187,7 +188,7 @@ mod tests {
         let wave = |at: usize| (2.0 * std::f64::consts::PI * 0.1 * at as f64).sin();
         let samples: Vec<f64> = (0..SPECTRA * SPECTRUM).map(wave).collect();
         let column = column(&samples);
-        // 800 Hz, in steps of 16.
+        // The tone of 800 Hz is in the row 800 Hz / 16 Hz.
         let strongest = (0..column.len()).max_by(|a, b| column[*a].total_cmp(&column[*b]));
         assert_eq!((column.len(), strongest), (125, Some(50)));
         assert!((column[50] - 1.0).abs() < 1e-6, "{}", column[50]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tables of an experiment on the node, in its file.
+//! The tables of an experiment's file for experiments on the node.
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -16,82 +16,85 @@ use crate::experiment::setup::Name;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Node {
-    /// The options of all variants, as boards/mps2-an385/node takes them.
+    /// The options of all variants, in the syntax of boards/mps2-an385/node.
     #[serde(default)]
     pub options: String,
-    /// The number of windows of one second that are counted, from one second on.
+    /// The number of windows of one second in which the node counts. The first begins 1 s after the
+    /// start.
     pub windows: u32,
-    /// The seeds of the packets; every point is run with each.
+    /// The seeds of the packets. Every point is run with each seed.
     pub seeds: Vec<u64>,
     /// The part that `--quick` runs in place of all points, seeds and windows.
     pub quick: Option<QuickSpec>,
-    /// The options of that part, once it is chosen.
+    /// The options of the quick part. They are empty unless that part was chosen.
     #[serde(skip)]
     pub quick_options: String,
     /// The axis of the points.
     pub x: Axis,
-    /// Those who ask the node something in every run.
+    /// The clients that send requests to the node in every run.
     #[serde(default, rename = "client")]
     pub clients: Vec<NodeClient>,
-    /// The spans of the node's code that variants with `profile` measure.
+    /// The spans of the node's code that are measured in variants with `profile`.
     #[serde(default, rename = "span")]
     pub spans: Vec<NodeSpan>,
-    /// The tone that the node's critical task plays on LED 0.
+    /// The tone that the node's critical task plays on LED 0. `None` if it plays no tone.
     pub tone: Option<ToneSpec>,
-    /// Sounds of it.
+    /// The sounds of the tone that are written to files.
     #[serde(default, rename = "sound")]
     pub sounds: Vec<SoundSpec>,
-    /// The template of the node's system file ([`super::system`]), from the repository's root.
+    /// The template of the node's system file ([`super::system`]), relative to the repository's
+    /// root.
     #[serde(default = "template")]
     pub template: String,
-    /// Names for it, each with a formula over x and the node's costs; a variant without any has no
-    /// system file.
+    /// The names in the template, each with a formula over x and the node's costs. A variant
+    /// without names has no system file.
     #[serde(default)]
     pub system: BTreeMap<String, Formula>,
     /// The ways to run the node.
     pub variant: Vec<NodeVariant>,
-    /// The worst patterns that are searched for, in place of a variant's own, with the first seed.
-    /// The formulas are over the names that [`super::values`] lists and over series about one
-    /// variant; `first.` stands for the run at the first point.
+    /// The searches for the worst patterns, which replace a variant's own pattern. A search uses
+    /// the first seed. Its formulas are over the names that [`super::values`] lists and over series
+    /// about one variant; the prefix `first.` stands for the run at the first point.
     #[serde(default)]
     pub search: Vec<SearchSpec>,
-    /// The series, over the names that [`super::values`] lists; see [`Self::series`].
+    /// The series as the file states them, over the names that [`super::values`] lists.
+    /// [`Self::series`] expands them.
     #[serde(rename = "series")]
     written_series: Vec<SeriesSpec>,
 }
 
-/// A tone.
+/// The tone that the node should play.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ToneSpec {
-    /// The frequency that it is to have, in Hz.
+    /// The intended frequency in Hz.
     pub hz: f64,
     /// The title of the spectrograms of its sounds.
     #[serde(default)]
     pub title: String,
 }
 
-/// A sound: what a variant plays in the first second of each point.
+/// A sound to write to a file: the first second of what a variant plays at each point.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SoundSpec {
-    /// The end of its file's name.
+    /// The id, with which the file's name ends.
     pub id: String,
-    /// The variant's id.
+    /// The id of the variant.
     pub variant: String,
-    /// The title of its spectrogram.
+    /// The title of the sound's spectrogram.
     pub title: String,
 }
 
-/// A part of the runs.
+/// The part of the runs for `--quick`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuickSpec {
-    /// None: all points.
+    /// The points of this part. `None` means all points.
     pub values: Option<Vec<f64>>,
     pub seeds: Vec<u64>,
     pub windows: u32,
-    /// Options of the node in this part only, after all others.
+    /// Additional options of the node in this part. They follow all others.
     #[serde(default)]
     pub options: String,
 }
@@ -102,31 +105,32 @@ pub(super) struct QuickSpec {
 pub(super) struct NodeVariant {
     /// The prefix of the names of the values of the variant's runs.
     pub id: String,
-    /// The variant's options, after those of all variants; they may depend on x.
+    /// The options of this variant. They follow those of all variants, and may depend on x.
     #[serde(default)]
     pub options: Template,
-    /// What arrives.
+    /// The kind of the arriving packets.
     pub packets: Packets,
-    /// When it arrives; if the pattern depends on x, nothing does at x = 0.
+    /// The pattern of arrivals. If it depends on x, no packets arrive at x = 0.
     pub pattern: Template,
-    /// The time from which the pattern counts.
+    /// The time at which the pattern begins.
     #[serde(default = "from")]
     pub from: String,
-    /// The time from which no frame arrives any more; never, if it is not set.
+    /// The time after which no packets arrive. `None` means that packets arrive until the end.
     pub until: Option<String>,
-    /// The logarithm of the nanoseconds of an instruction.
+    /// The base-2 logarithm of the nanoseconds per instruction.
     #[serde(default = "shift")]
     pub shift: u8,
-    /// Options of the compiler, such as `-DPBUF_POOL_SIZE=128`: an ELF of its own.
+    /// Options for the compiler, such as `-DPBUF_POOL_SIZE=128`. Different options give a separate
+    /// ELF file.
     #[serde(default)]
     pub build: String,
-    /// Who asks beside the clients of all variants.
+    /// Further clients, in addition to those of all variants. Their answers are not measured.
     pub crowd: Option<Crowd>,
-    /// Whether instructions are counted: those of interrupts and of spans. It takes the host as
-    /// long again.
+    /// Whether to count the instructions of interrupts and of spans. A run then takes twice as long
+    /// on the host.
     #[serde(default)]
     pub profile: bool,
-    /// Names for the system file, in place of those of all variants or beside them.
+    /// Names for the system file, which replace or extend those of all variants.
     #[serde(default)]
     pub system: BTreeMap<String, Formula>,
     /// The label of the variant's curves.
@@ -142,7 +146,8 @@ fn template() -> String {
     "papers/experiments/behnke2021/node/system.template".to_owned()
 }
 
-/// Packets begin shortly before the first window, so that it has as many as the others.
+/// The default is shortly before the first window, so that this window gets as many packets as the
+/// others.
 fn from() -> String {
     "900ms".to_owned()
 }
@@ -151,43 +156,43 @@ fn yes() -> bool {
     true
 }
 
-/// 8 ns: 125 MIPS.
+/// The default is 8 ns per instruction, which is 125 MIPS.
 fn shift() -> u8 {
     3
 }
 
-/// A span of the node's code: what a task executes from one function to another.
+/// A span of the node's code that a task executes, from one function to another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeSpan {
-    /// Its name in the names of values.
+    /// The id of the span, for the names of its values.
     pub id: String,
-    /// The function with whose begin it begins.
+    /// The span begins when this function is called.
     pub begin: String,
-    /// The function with whose begin it ends, which may be the same: a turn of a loop. Without it,
-    /// the span is a call of `begin`.
+    /// The span ends when this function is called, which may be `begin` again: then the span is a
+    /// turn of a loop. `None` means that the span is a call of `begin`.
     pub end: Option<String>,
-    /// The functions that are not called in it: a span that does so does not count.
+    /// Functions that exclude a span: a span in which one of them is called does not count.
     #[serde(default)]
     pub unless: Vec<String>,
 }
 
-/// One who asks the node something again and again.
+/// A client that sends requests to the node at given times.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeClient {
-    /// Its name in the names of values.
+    /// The id of the client, for the names of its values.
     pub id: String,
-    /// What is asked.
+    /// The request that the client sends.
     pub ask: Ask,
-    /// When it is asked.
+    /// The pattern of the times of requests.
     pub pattern: String,
-    /// The time from which the pattern counts: the first window, if it is not set.
+    /// The time at which the pattern begins, by default that of the first window.
     #[serde(default = "first_window")]
     pub from: String,
-    /// The node's port; each question has its usual one.
+    /// The node's port. `None` means the usual port of the request's protocol.
     pub port: Option<u16>,
-    /// How long an answer is waited for, in milliseconds.
+    /// The time in milliseconds for which the client waits for an answer.
     #[serde(default = "patience")]
     pub patience_ms: u32,
 }
@@ -200,25 +205,27 @@ fn patience() -> u32 {
     1000
 }
 
-/// Some who ask the node, do not read what it answers, and of whom nothing is told: it keeps their
-/// answers, and sends them again.
+/// Clients that send requests but do not read the answers, so that the node must keep and
+/// retransmit the answers. Nothing is measured of these clients.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Crowd {
     number: u8,
     ask: Ask,
-    /// The node's port; each question has its usual one.
+    /// The node's port. `None` means the usual port of the request's protocol.
     port: Option<u16>,
-    /// When each of them asks; x is its number, from 1 on.
+    /// The pattern of the times of a client's requests. x is the number of the client, from 1 on.
     pattern: Template,
-    /// How long each waits before it hangs up, in milliseconds.
+    /// The time in milliseconds after which a client closes its connection.
     patience_ms: u32,
-    /// Does each acknowledge what it does not read? If not, it is as one that has lost its power.
+    /// Whether the clients acknowledge the answers that they do not read. If not, they behave as if
+    /// they had lost power.
     #[serde(default = "yes")]
     acknowledges: bool,
 }
 
-/// What is asked: an echo request of ICMP, or a question of the peer's clients, as it writes them.
+/// A request: an ICMP echo request, or a request of the peer's clients in the syntax of the peer's
+/// plan.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Ask {
@@ -228,30 +235,30 @@ pub(super) enum Ask {
     Modbus { first: u16, count: u16 },
 }
 
-/// What arrives at the node.
+/// The kind of the arriving packets.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Packets {
-    /// Edges of the pin that takes the card's place.
+    /// No packets: edges of a pin take the place of the card's interrupts.
     Simulated,
-    /// Datagrams to a port, in frames of this length.
+    /// UDP datagrams to a port, in frames of the given length in bytes.
     Udp {
         port: u16,
         #[serde(default = "length")]
         length: u16,
     },
-    /// Requests for a connection to a port, and segments with data for it, from hosts that do not
-    /// exist.
+    /// TCP SYN segments to a port, and TCP data segments to a port, from hosts that do not exist.
     Syn(u16),
     Segment(u16),
-    /// Echo requests, questions for the node's hardware address, last fragments of datagrams.
+    /// ICMP echo requests, ARP requests for the node's address, and last fragments of IP datagrams.
     Echo,
     Arp,
     Fragment,
 }
 
 impl Crowd {
-    /// What the peer's plan says of them, if they begin so long after the first window.
+    /// The entries of these clients in the peer's plan. Their requests begin `delay_us`
+    /// microseconds after the first window.
     pub fn clients(&self, delay_us: u64) -> Result<Vec<Value>, String> {
         let delay = delay_us.saturating_mul(1000);
         let begin = format!("{}ns", cycles(FIRST_WINDOW)?.saturating_add(delay));
@@ -263,7 +270,8 @@ impl Crowd {
                 "ask": self.ask,
                 "port": self.port,
                 "patience": format!("{}ms", self.patience_ms),
-                // One that acknowledges nothing has a window for all of it.
+                // Let a client that acknowledges nothing read the data, so that its receive window
+                // stays open.
                 "reads": !self.acknowledges,
                 "acknowledges": self.acknowledges,
             }))
@@ -273,7 +281,7 @@ impl Crowd {
 }
 
 impl Packets {
-    /// What a flood of the peer's plan says of them; nothing for simulated packets.
+    /// The entry `flood` of the peer's plan. `None` if the packets are simulated.
     pub fn flood(&self) -> Option<Value> {
         Some(match self {
             Self::Simulated => return None,
@@ -292,13 +300,13 @@ fn length() -> u16 {
 }
 
 impl NodeVariant {
-    /// What arrives at a point, as a pattern; nothing at x = 0, if the pattern depends on x.
+    /// The pattern of arrivals at a point. `None` at x = 0 if the pattern depends on x.
     pub fn pattern_at(&self, x: f64) -> Result<Option<String>, String> {
         let some = self.pattern.pattern(x, CLOCK_HZ)?;
         some.map(|_| self.pattern.at(x)).transpose()
     }
 
-    /// Whether the node has Weir's stages.
+    /// Whether the node is compiled with Weir's stages (NODE_WEIR).
     pub fn has_stages(&self) -> bool {
         self.build
             .split_whitespace()
@@ -307,19 +315,19 @@ impl NodeVariant {
 }
 
 impl Node {
-    /// The names for the system file of a variant.
+    /// The names for a variant's system file, with their formulas.
     pub fn system_of(&self, variant: &NodeVariant) -> BTreeMap<String, Formula> {
         let mut names = self.system.clone();
         names.extend(variant.system.clone());
         names
     }
 
-    /// The series; those with VARIANT in their id once per variant.
+    /// The series. A series whose id contains VARIANT is repeated for each variant.
     pub fn series(&self) -> Vec<SeriesSpec> {
         of_variants(&self.written_series, &self.names())
     }
 
-    /// The searches; those with VARIANT in their id once per variant.
+    /// The searches. A search whose id contains VARIANT is repeated for each variant.
     pub fn searches(&self) -> Vec<SearchSpec> {
         search::of_variants(&self.search, &self.names())
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! What `weir check` says of a variant of the node.
+//! Computes what `weir check` guarantees for a variant of the node.
 //!
-//! The node's system file is a template ([`Node::template`]): its costs are formulas over those
-//! that were measured, and what differs between variants are names to which each variant gives a
-//! formula. What comes of it is left in `build/systems` for `weir check`.
+//! The node's system file is a template ([`Node::template`]). Costs in it are formulas over
+//! measured costs. Names in it stand for what differs between variants; each variant gives them
+//! formulas. The resulting system files are written to `build/systems` as inputs for `weir check`.
 use weir_analysis::check::Verdict;
 use weir_analysis::{analyse, check};
 use weir_model::{LoadError, parse};
@@ -16,14 +16,14 @@ use crate::experiment::series::formula::{Template, X, number};
 
 /// The receiver whose response is bounded.
 const CRITICAL: &str = "critical";
-/// The names of what comes of it.
+/// The names of the values that the analysis gives.
 pub(super) const VALUES: [&str; 2] = ["guaranteed", "bound"];
 
-/// The bound in milliseconds, and whether it is guaranteed, at a point. A variant without a system
-/// has neither.
+/// The bound in milliseconds on the critical task's response at a point, and whether every deadline
+/// is guaranteed. A variant without a system file has neither value.
 ///
 /// # Errors
-/// The template or a formula is wrong, or the system file cannot be written.
+/// Returns an error if the template or a formula is wrong, or if the system file cannot be written.
 pub(super) fn bound(
     place: &Checkout,
     node: &Node,
@@ -54,7 +54,7 @@ pub(super) fn bound(
         .collect())
 }
 
-/// Writes a system file into the folder of its template's name below `build/systems`.
+/// Writes a system file below `build/systems`, into a folder with the template's name.
 fn keep(place: &Checkout, node: &Node, name: &str, text: &str) -> Result<(), ExperimentError> {
     let template = node.template.trim_start_matches("papers/experiments/");
     let folder = place
@@ -95,7 +95,8 @@ mod tests {
     use super::super::costs;
     use super::*;
 
-    /// The experiments whose variants have systems, with points at which every deadline holds.
+    /// Experiments whose variants have system files, each with a point at which every deadline is
+    /// guaranteed.
     const GUARANTEED: [(&str, f64); 3] = [
         ("papers/experiments/behnke2021/bounds.toml", 5.0),
         ("papers/experiments/behnke2021/stages-bounds.toml", 40.0),
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn every_variant_is_guaranteed_with_the_kept_costs() {
         let place = Checkout::of_this_repository();
-        // No compiler has this version: the largest of each cost.
+        // No compiler has this version, so the largest costs of all compilers are used.
         let constants = costs::for_compiler(&place, "").unwrap();
         for (experiment, x) in GUARANTEED {
             let node = node(&place, experiment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The tone that a node plays: what is heard of a pin, from the times of its edges.
+//! The tone that a node plays on a pin, computed from the times of the pin's edges.
 use std::f64::consts::PI;
 
 use rustfft::FftPlannerScalar;
@@ -9,37 +9,38 @@ use serde_json::{Value, json};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The register of the pin, LED 0 of the board, and its bit there.
+/// The address of the register that sets the pin (LED 0 of the board), and the pin's bit in it.
 const REGISTER: u32 = 0x4002_8000;
 const BIT: u8 = 0;
-/// Samples in a second of sound.
+/// The number of sound samples per second.
 pub(super) const RATE: u32 = 8000;
-/// What is told of a tone.
+/// The names of the values of a tone.
 pub(super) const VALUES: [&str; 4] = ["hz", "jitter", "pitch", "distortion"];
-/// How far a line of the spectrum may be from its place.
+/// The relative distance up to which a line of the spectrum counts as a harmonic of the tone.
 const APART: f64 = 0.01;
-/// What a loudspeaker behind a capacitor lets through from.
+/// The cutoff frequency, in Hz, of a loudspeaker behind a capacitor.
 const LEAST_HZ: f64 = 20.0;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The output pin, for the peer's plan.
+/// The entry `outputs` of the peer's plan, which makes the peer record the pin's edges.
 pub(super) fn output() -> Value {
     json!([{ "name": "tone", "address": REGISTER, "bit": BIT }])
 }
 
-/// The pin during a run's windows.
+/// The level of the pin during a run's windows.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tone {
-    /// The times of its edges from the windows' begin on, in nanoseconds.
+    /// The times of the edges in nanoseconds, counted from the beginning of the first window.
     edges: Vec<u64>,
-    /// Is it high at the begin?
+    /// Whether the pin is high at that time.
     begins_high: bool,
-    /// The windows' length in nanoseconds.
+    /// The length of all windows in nanoseconds.
     length: u64,
 }
 
 impl Tone {
-    /// The pin that the peer reports, from `begin` on for `seconds`.
+    /// Reads the edges in the peer's report that lie within `seconds` seconds from the time
+    /// `begin`.
     pub fn of(peer: &Value, begin: u64, seconds: u32) -> Result<Self, String> {
         let edges = peer["outputs"][0]["edges_ns"].as_array();
         let edges = edges.ok_or("the peer has noted no pin")?;
@@ -55,10 +56,10 @@ impl Tone {
         })
     }
 
-    /// The frequency by the number of edges, in Hz; the most that a distance between two edges
-    /// differs from what it is to be, in ms, where silence counts as a distance; the strongest line
-    /// of the spectrum, in Hz, 0 if there is none; and the share of the power that is not on a line
-    /// of the tone that it is to be, in %.
+    /// The values of the tone, where `hz` is the intended frequency: the frequency by the number of
+    /// edges, in Hz; the largest deviation of a distance between two edges, in ms, where silence
+    /// counts as a distance; the strongest line of the spectrum in Hz, or 0 if there is none; and
+    /// the share of the power that is not on a harmonic of the intended tone, in percent.
     pub fn values(&self, hz: f64) -> Values {
         let seconds = float(self.length) / float(SECOND_NS);
         let frequency = float(self.edges.len() as u64) / (2.0 * seconds);
@@ -72,7 +73,8 @@ impl Tone {
 
     fn jitter(&self, hz: f64) -> f64 {
         let half = float(SECOND_NS) / (2.0 * hz);
-        // A pin that has not moved since the begin, or does not up to the end, is late at least.
+        // The time before the first edge and the time after the last edge count as distances only
+        // if they are too long.
         let first = self.edges.first().copied().unwrap_or(self.length);
         let silence = self.edges.last().map_or(0, |last| self.length - last);
         let late = float(first.max(silence)) - half;
@@ -86,14 +88,14 @@ impl Tone {
         let count = samples.len();
         let powers = powers(samples.into_iter());
         let step = f64::from(RATE) / float(count as u64);
-        // The first is what does not change.
+        // Skip the first power, which is that of the constant component.
         let lines = || (1..=count / 2).map(|at| (float(at as u64) * step, powers[at]));
         let all: f64 = lines().map(|(_, power)| power).sum();
         if self.edges.is_empty() || all <= 0.0 {
             return (0.0, 100.0);
         }
         let is_of_tone = |of: f64| {
-            // A square wave has its odd multiples only.
+            // A square wave has odd harmonics only.
             let multiple = 2.0 * ((of / hz - 1.0) / 2.0).round() + 1.0;
             (of / hz - multiple).abs() <= APART * multiple.min(1.0)
         };
@@ -110,7 +112,7 @@ impl Tone {
         (strongest.0, 100.0 * (1.0 - tone / all))
     }
 
-    /// The level of the pin, from -1 to 1, on average over each sample's time.
+    /// The mean level of the pin during each sample, from -1 to 1.
     pub fn samples(&self) -> Vec<f64> {
         let period = SECOND_NS / u64::from(RATE);
         let mut samples = Vec::new();
@@ -132,7 +134,7 @@ impl Tone {
     }
 }
 
-/// What a loudspeaker behind a capacitor plays of a signal.
+/// The signal that a loudspeaker behind a capacitor plays: the samples behind a high-pass filter.
 pub(super) fn heard(samples: &[f64]) -> Vec<f64> {
     let kept = (-2.0 * PI * LEAST_HZ / f64::from(RATE)).exp();
     let (mut before, mut out) = (samples.first().copied().unwrap_or(0.0), 0.0);
@@ -144,7 +146,7 @@ pub(super) fn heard(samples: &[f64]) -> Vec<f64> {
     samples.iter().map(step).collect()
 }
 
-/// The power of each frequency from 0 to half of the rate, in equal steps.
+/// The power of each frequency from 0 to half of the sampling rate, in equal steps.
 pub(super) fn powers(samples: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut buffer: Vec<Complex<f64>> = samples.map(Complex::from).collect();
     let count = buffer.len();
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn silence_has_no_pitch_and_counts_as_jitter() {
         assert_eq!(values(&tone(std::iter::empty())), [0.0, 1998.0, 0.0, 100.0]);
-        // Half a second before the end the last edge.
+        // The last edge comes half a second before the end.
         let stops = tone((1..=1250).map(|edge| edge * 2 * MS));
         assert_eq!(values(&stops)[1], 498.0);
         assert!(Tone::of(&json!({}), 0, 1).unwrap_err().contains("no pin"));

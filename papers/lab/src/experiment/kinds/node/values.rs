@@ -38,7 +38,7 @@ use super::{BOARD, FIRST_WINDOW, nanoseconds, system, tone};
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The counts of a window.
+/// The counts that a window has, and that are summed over all windows.
 const SUMS: [&str; 11] = [
     "interrupts",
     "frames",
@@ -60,11 +60,11 @@ const OTHERS: [&str; 6] = [
     "failed",
     "worst_lateness",
 ];
-/// The number of the exception that is line 0 of the interrupt controller.
+/// The exception number of interrupt line 0.
 const FIRST_LINE: u16 = 16;
-/// What is counted of a client.
+/// The values of a client.
 const OF_CLIENT: [&str; 4] = ["answered", "worst", "last", "p99"];
-/// What is counted of an interrupt and of a span, and the peer's names for it.
+/// The values of an interrupt or a span, each with the peer's name for it.
 const COUNTED: [(&str, &str); 3] = [
     ("taken", "taken"),
     ("instructions", "instructions"),
@@ -93,7 +93,7 @@ pub(super) fn is_known(node: &Node, name: &str) -> Result<(), String> {
         ["clients", id, what] => {
             node.clients.iter().any(|client| client.id == id) && OF_CLIENT.contains(&what)
         }
-        // Which there are is up to the port.
+        // The port decides which values it reports, so any name is accepted.
         ["weir", ..] => node.variant.iter().any(NodeVariant::has_stages),
         [what] => system::VALUES.contains(&what),
         _ => false,
@@ -108,7 +108,8 @@ pub(super) fn is_known(node: &Node, name: &str) -> Result<(), String> {
     ))
 }
 
-/// The values of a run whose output is `answer`; `line` is the packets' interrupt.
+/// The values of a run. `answer` is the JSON that the run printed, and `line` is the interrupt line
+/// of the packets.
 pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     let node = &answer["node"];
     let windows = node["windows"].as_array().map_or(&[][..], Vec::as_slice);
@@ -131,7 +132,7 @@ pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     values.insert("late".to_owned(), number(late(windows)?));
     let flood = &answer["peer"]["flood"];
     for name in ["sent", "lost"] {
-        // Without a flood there is no count.
+        // Without a flood the peer reports no counts.
         values.insert(name.to_owned(), number(flood[name].as_f64().unwrap_or(0.0)));
     }
     let failed = f64::from(u8::from(node.get("failed").is_some()));
@@ -147,8 +148,8 @@ pub(super) fn values(answer: &Value, line: u16) -> Result<Values, String> {
     Ok(values)
 }
 
-/// What came of the clients' requests, with packets until `until` ns. Those whose answer the run's
-/// end may have come before are left out.
+/// The values of the clients' requests. Packets arrive until `until`, in nanoseconds. A request is
+/// left out if the run ended before the client's patience did.
 pub(super) fn of_clients(
     peer: &Value,
     clients: &[NodeClient],
@@ -168,7 +169,7 @@ pub(super) fn of_clients(
             }
         };
         let patience = 1e6 * f64::from(client.patience_ms);
-        // Each with the time at which it was asked.
+        // The time of each request, and the time that its answer took.
         let mut answers = Vec::new();
         for request in requests.as_array().into_iter().flatten() {
             let asked = count(request, "asked_ns")?;
@@ -181,7 +182,7 @@ pub(super) fn of_clients(
         answers.retain(|(asked, _)| *asked < until);
         let took = || answers.iter().filter_map(|(_, took)| *took);
         let worst = took().fold(0.0, f64::max);
-        // Without requests there is no share.
+        // The share is NaN if there were no requests.
         let share = 100.0 * counted(took().count()) / counted(answers.len());
         let last = f64::from(u8::from(is_last));
         let all = [share, worst / 1e6, last, percentile(&answers, 0.99) / 1e6];
@@ -192,7 +193,7 @@ pub(super) fn of_clients(
     Ok(values)
 }
 
-/// The time that this share of the requests took at most.
+/// The time within which the given share of the requests was answered.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -213,7 +214,7 @@ fn counted(requests: usize) -> f64 {
     requests as f64
 }
 
-/// The numbers of an object and of the objects in it, by their paths.
+/// Adds the numbers in a JSON object and in its nested objects under their paths.
 fn of_stages(path: &str, counts: &Value, values: &mut Values) {
     for (name, count) in counts.as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
@@ -226,14 +227,15 @@ fn of_stages(path: &str, counts: &Value, values: &mut Values) {
     }
 }
 
-/// The names of the board's vectors; the first has the number 1.
+/// The names of the board's vectors in ascending order. The first vector has the number 1.
 fn vectors() -> impl Iterator<Item = &'static String> {
     Board::named(BOARD)
         .into_iter()
         .flat_map(|board| &board.vectors)
 }
 
-/// What the profile of a run has counted, if it has one; `line` is the packets' interrupt.
+/// The values of a run's profile. The result is empty if the run has no profile. `line` is the
+/// interrupt line of the packets.
 fn of_profile(profile: &Value, line: u16) -> Result<Values, String> {
     let Some(exceptions) = profile["exceptions"].as_array() else {
         return Ok(Values::new());
@@ -246,7 +248,7 @@ fn of_profile(profile: &Value, line: u16) -> Result<Values, String> {
     ]);
     let mut add = |prefix: &str, counts: Option<&Value>| {
         for (name, counted) in COUNTED {
-            // What was never taken has no counts.
+            // An exception that was never taken has no counts.
             let value = counts.map_or(Ok(0.0), |counts| count(counts, counted))?;
             values.insert(format!("{prefix}.{name}"), number(value));
         }
@@ -271,8 +273,9 @@ fn count(of: &Value, name: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("the node prints no number `{name}`"))
 }
 
-/// The growth of the lateness from the end of the first window to that of the last one, over the
-/// time between the ends of the jobs that ended last in each, in percent.
+/// How fast the critical task's lateness grows, in percent: the growth from the end of the first
+/// window to the end of the last one, divided by the time between the last jobs that ended in the
+/// two windows.
 fn late(windows: &[Value]) -> Result<f64, String> {
     let (Some(first), Some(last)) = (windows.first(), windows.last()) else {
         return Ok(0.0);
@@ -280,7 +283,7 @@ fn late(windows: &[Value]) -> Result<f64, String> {
     if count(last, "jobs")? == 0.0 {
         return Ok(100.0);
     }
-    // A task that is in time is not the less late the sooner it ends.
+    // Count an early job as in time: ending earlier does not reduce the lateness.
     let lateness = |of| count(of, "lateness").map(|ticks| ticks.max(0.0));
     let between = ended_at(last)? - ended_at(first)?;
     if between <= 0.0 {
@@ -289,8 +292,8 @@ fn late(windows: &[Value]) -> Result<f64, String> {
     Ok(100.0 * (lateness(last)? - lateness(first)?) / between)
 }
 
-/// When the job that ended last did, in ticks from the first window's begin. The node's number has
-/// 32 bits: where no job has ended since then, it wraps.
+/// The end of the last ended job, in ticks from the beginning of the first window. The node's
+/// 32-bit number wraps below 0 if no job has ended since that beginning.
 fn ended_at(window: &Value) -> Result<f64, String> {
     let ticks = count(window, "ended_at")?;
     let range = 2f64.powi(32);
@@ -316,7 +319,7 @@ mod tests {
         window
     }
 
-    /// An experiment of two windows, with a span and these clients.
+    /// An experiment with two windows, a span and the given clients.
     fn node(clients: &str) -> Node {
         let text = format!(
             r#"windows = 2
@@ -345,7 +348,7 @@ mod tests {
         ];
         assert!((late(&grows) - 30.0).abs() < 1e-9);
         assert!(late(&[window(5, -300, 900), window(5, -100, 1900)]).abs() < 1e-9);
-        // No job has ended in the first window: the last one did 500 ticks before it.
+        // No job ended in the first window. The last one ended 500 ticks before it.
         let starves = [window(0, 100, u32::MAX - 499), window(1, 1100, 1500)];
         assert!((late(&starves) - 50.0).abs() < 1e-9);
         assert!((late(&[window(5, 1, 900), window(0, 1, 900)]) - 100.0).abs() < 1e-9);

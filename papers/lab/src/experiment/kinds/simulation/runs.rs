@@ -13,15 +13,15 @@ use crate::experiment::place::Checkout;
 use crate::experiment::series::formula::Template;
 use crate::experiment::series::{RunKey, SeriesPlan, Values};
 
-/// The system that is simulated.
+/// The system to simulate.
 pub(super) struct Model {
     system: System,
-    /// The names of the values of a run.
+    /// The names of all values that a run has.
     names: BTreeSet<String>,
 }
 
 impl Model {
-    /// Reads the system.
+    /// Reads the experiment's system file.
     pub fn load(place: &Checkout, spec: &Simulation) -> Result<Self, ExperimentError> {
         let system = weir_model::load(&place.path(&spec.system)).map_err(Box::new)?;
         let mut known = BTreeSet::new();
@@ -79,7 +79,7 @@ impl Model {
     }
 }
 
-/// The simulation of a variant at a point with a seed.
+/// Prepares the simulation of a variant at a point with a seed.
 fn prepare(
     spec: &Simulation,
     variant: &VariantSpec,
@@ -146,7 +146,7 @@ fn prepare(
     Ok((system, options))
 }
 
-/// The system with a variant's changes, and with the times at a point.
+/// The system with the changes of a variant, and with the variant's times at a point.
 fn changed(
     variant: &VariantSpec,
     system: &System,

@@ -23,7 +23,8 @@ use weir_sim::tally::Spans;
 use crate::experiment::series::Values;
 use crate::experiment::series::formula::number;
 
-/// The names of all values. If two objects have the same name, their values' names occur twice.
+/// The names of all values. If two objects have the same name, the names of their values occur
+/// twice.
 pub(super) fn names(system: &System) -> Vec<String> {
     let nothing = Tally {
         tasks: vec![Default::default(); system.receivers.len()],
@@ -35,7 +36,8 @@ pub(super) fn names(system: &System) -> Vec<String> {
     all.into_iter().map(|(name, _)| name).collect()
 }
 
-/// The values of a run with clock ticks of `tick` cycles. A mean over no events is missing.
+/// The values of a run. `tick` is the length of a clock tick in cycles. A mean over no events is
+/// left out.
 pub(super) fn values(system: &System, tally: &Tally, tick: u64) -> Values {
     all(system, tally, tick)
         .into_iter()

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! Requests that bring a limiter into each of its states, at the critical instants.
+//! Generates requests that bring a limiter into each of its states at critical times.
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha12Rng;
 
-/// The limit that is attacked.
+/// The limit under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttackedLimit {
-    /// The interval, or the period, in cycles.
+    /// The limit's interval or period, in cycles.
     pub interval: u64,
-    /// Requests that may pass together.
+    /// The number of requests that may pass together.
     pub burst: u64,
-    /// The approximate number of cycles for which another interrupt delays those of the limiter; 0
-    /// if there is no such interrupt.
+    /// The approximate length in cycles of another interrupt that delays the limiter's interrupts.
+    /// It is 0 if there is no such interrupt.
     pub block: u64,
-    /// The number of cycles without a request after which the timer has wrapped.
+    /// The number of cycles without a request after which the timer has wrapped around.
     pub wrap: u64,
 }
 
 impl AttackedLimit {
-    /// A limit whose interrupts no other interrupt delays, and whose timer need not wrap.
+    /// A limit whose interrupts are not delayed by another interrupt, and whose timer need not
+    /// wrap.
     pub fn alone(interval: u64, burst: u64) -> Self {
         Self {
             interval,
@@ -28,10 +29,10 @@ impl AttackedLimit {
         }
     }
 
-    /// Checks that the interval leaves room for an attack.
+    /// Checks that the interval is long enough and short enough for an attack.
     ///
     /// # Errors
-    /// The error, and the values that would be right.
+    /// Returns a description of the error and of correct values.
     pub fn check(&self) -> Result<(), String> {
         let least = (LEAST_GAP + 1)
             .saturating_mul(self.burst.saturating_add(2))
@@ -49,40 +50,41 @@ impl AttackedLimit {
     }
 }
 
-/// Edges in ascending order, in cycles.
+/// The edges of an attack, in cycles and in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attack {
     /// The edges on each limited line.
     pub requests: Vec<u64>,
-    /// The edges on the line whose interrupts delay the limiter's.
+    /// The edges on the line whose interrupts delay those of the limiter.
     pub blocks: Vec<u64>,
     /// The cycle at which the run ends.
     pub end: u64,
 }
 
 impl Attack {
-    /// `row` blocking interrupts without a pause: each is requested while the one before it runs.
+    /// Adds `row` back-to-back blocking interrupts. Each is requested while the previous one runs.
     fn block(&mut self, from: u64, row: u64, limit: &AttackedLimit) {
         self.blocks
             .extend((0..row).map(|index| from + index * limit.block));
     }
 }
 
-/// The least time between two edges of a burst, in cycles: less than an interrupt takes.
+/// The least number of cycles between two edges of a burst, less than an interrupt takes.
 const LEAST_GAP: u64 = 60;
-/// The longest interval in cycles. An attack lasts for some thousand intervals.
+/// The longest allowed interval, in cycles. An attack lasts for thousands of intervals.
 const LONGEST_INTERVAL: u64 = 100_000;
 /// The cycle at which the start-up code has ended.
 const START: u64 = 3000;
-/// The greatest distance from a multiple of the interval at which an expiry, or its reference
-/// instant, lies.
+/// Edges aim at multiples of the interval, where expiries lie. They miss them by at most this many
+/// cycles.
 const REACH: u64 = 220;
-/// A pause of a whole wrap of the timer is tried only if it is at most this long.
+/// The longest pause in cycles that an attack contains. A pause for a whole wrap of the timer is
+/// tried only if it is not longer.
 const LONGEST_PAUSE: u64 = 600_000;
 
-/// Bursts, each followed by edges at the same distance from the ends of the next intervals; the
-/// distance takes every value within REACH cycles of those ends. The number of edges, the other
-/// edges and the pauses are drawn from `seed`.
+/// Generates bursts, each followed by edges near the ends of the next intervals. The distance to an
+/// end is the same within a burst, and takes every value up to REACH cycles. The number of edges,
+/// the other edges and the pauses are drawn from `seed`.
 pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
@@ -98,7 +100,8 @@ pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
             .extend((0..count).map(|index| first + index * gap));
         let instants = random.random_range(1..=4);
         let blocked = limit.block > 0 && random.random_bool(0.4);
-        // Some bursts are followed by no edges.
+        // The probability of an edge near the end of each interval. With 0, no edges may follow a
+        // burst.
         let eager = [0.0, 0.4, 0.8][random.random_range(0..3)];
         let mut last = first + count * gap;
         for instant in 1..=instants {
@@ -120,12 +123,12 @@ pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
             let row = random.random_range(1..=2 * limit.burst + 4);
             let length = row * limit.block;
             let from = if random.random_bool(0.5) {
-                // The block comes after all requests, and before the end of an interval that it
-                // masked. No request waits when that interval is over at last.
+                // The blocking interrupts come after all requests, and delay the end of a masked
+                // interval. No request waits at that end.
                 last + random.random_range(0..2 * limit.interval)
             } else {
-                // An expiry that is due during the block comes too late by about a whole number of
-                // intervals.
+                // The expiry falls into the blocking interrupts, and is late by about a whole
+                // number of intervals.
                 let due = first + random.random_range(1..=instants) * limit.interval;
                 let late = random.random_range(0..=length / limit.interval) * limit.interval;
                 due.saturating_sub((length + REACH).saturating_sub(late + step))
@@ -145,8 +148,8 @@ pub(super) fn in_step(limit: &AttackedLimit, seed: u64) -> Attack {
     finish(attack, now, limit)
 }
 
-/// Edges at random: in bursts and alone, near multiples of the interval and anywhere, faster and
-/// slower than the limit.
+/// Generates random edges: bursts and single edges, near multiples of the interval and elsewhere,
+/// faster and slower than the limit.
 pub(super) fn storm(limit: &AttackedLimit, seed: u64, cycles: u64) -> Attack {
     let mut random = ChaCha12Rng::seed_from_u64(seed);
     let mut attack = Attack::default();
@@ -171,8 +174,8 @@ pub(super) fn storm(limit: &AttackedLimit, seed: u64, cycles: u64) -> Attack {
     finish(attack, now, limit)
 }
 
-/// Sorts the edges, drops those too close to the one before, and leaves time for requests that
-/// still wait.
+/// Sorts the edges, drops those too close to the previous one, and extends the run until waiting
+/// requests have been served.
 fn finish(mut attack: Attack, now: u64, limit: &AttackedLimit) -> Attack {
     for edges in [&mut attack.requests, &mut attack.blocks] {
         edges.sort_unstable();
@@ -226,7 +229,7 @@ mod tests {
             };
             assert!(narrow.check().is_err(), "{narrow:?}");
         }
-        // The shortest interval that is allowed.
+        // The shortest allowed interval.
         let narrow = AttackedLimit {
             interval: 400,
             burst: 1,

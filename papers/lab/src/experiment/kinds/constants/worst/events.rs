@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The interrupts of a trace, classified by what they did.
+//! Classifies the interrupts in a trace by what they did.
 use std::collections::BTreeMap;
 
 use weir_emulate::run::{BoardEvent, EventKind};
@@ -25,7 +25,7 @@ impl LimiterInterrupt {
         Self::ExpiryEmpty,
     ];
 
-    /// The kind's key in the board's costs.
+    /// The kind's key in the file of the board's costs.
     pub fn name(self) -> &'static str {
         match self {
             Self::RequestServed => "request_served",
@@ -36,22 +36,22 @@ impl LimiterInterrupt {
     }
 }
 
-/// The interrupts that are observed, and the mark of their handlers.
+/// The interrupts to observe, and how to recognise that the handler ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InterruptWatch {
     /// The vector numbers of the lines.
     pub lines: Vec<u8>,
     /// The vector number of the timer.
     pub timer: u8,
-    /// The register in data space that only the handler's body writes.
+    /// The address of a register in data space that only the handler's body writes.
     pub mark: u16,
-    /// The cycles of the body.
+    /// The length of the handler's body, in cycles.
     pub body: u64,
 }
 
-/// The longest interrupt of each kind, in cycles, from its taking to the end of its RETI without
-/// the handler's body; kinds that never happened are missing. Interrupts do not nest in the
-/// firmware that is measured.
+/// The longest interrupt of each kind in cycles, from its taking to the end of its RETI, without
+/// the handler's body. Kinds that never occurred are missing. Interrupts do not nest in the
+/// measured firmware.
 pub(super) fn longest(
     events: &[BoardEvent],
     watch: &InterruptWatch,
@@ -112,11 +112,11 @@ mod tests {
         interrupt(1, 100, 60, Some(0x43));
         interrupt(2, 200, 66, Some(0x43));
         interrupt(1, 300, 50, None);
-        // A write to another register is not the handler's.
+        // The handler does not write this register.
         interrupt(1, 400, 51, Some(0x59));
         interrupt(12, 500, 40, None);
         interrupt(12, 600, 90, Some(0x43));
-        // An interrupt of another vector, and one whose end is not in the trace.
+        // The first interrupt has another vector. The second one does not end within the trace.
         interrupt(15, 700, 900, Some(0x43));
         events.push(BoardEvent {
             cycle: 2000,

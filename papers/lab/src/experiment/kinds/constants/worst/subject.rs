@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//! The subjects of the measurement: the file's limiters as firmware, each with its attacked limit
-//! and its observed interrupts.
+//! The firmware to measure: each limiter in the experiment's file, with the limit that is attacked
+//! and the interrupts that are observed.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -17,41 +17,43 @@ use weir_emulate::line::Line;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct WorstSpec {
-    /// The cycles of the handler's body, which are no cost of the limiter.
+    /// The length of the handler's body in cycles. It is not a cost of the limiter.
     pub body: u64,
-    /// How many attacks on each firmware are in step with its interval. As many again are random
-    /// and last as long as the experiment's run.
+    /// The number of attacks on each firmware that are in step with its interval. As many random
+    /// attacks follow, each as long as the experiment's run.
     pub attacks: u64,
-    /// Additional sources, by the firmware's name `FLAVOUR.NAME`.
+    /// Additional source files, by the firmware's name `FLAVOUR.NAME`.
     pub firmware: BTreeMap<String, FlavourSources>,
-    /// Limiters of one line.
+    /// Limiters of a single line.
     pub limited: Vec<LimitedSpec>,
     /// Lines without a limiter: an ordinary handler, or a timer that polls the line.
     pub plain: Vec<PlainSpec>,
-    /// Limiters of several lines on one timer.
+    /// Limiters of several lines that share a timer.
     pub shared: Vec<SharedSpec>,
 }
 
-/// A limiter. Its firmware is compiled with NODE_POLICY, NODE_TIMING, NODE_CHANNEL and the other
-/// parameters of limited.c.
+/// A limiter to measure. Its firmware is compiled with NODE_POLICY, NODE_TIMING, NODE_CHANNEL and
+/// the other parameters of limited.c.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct LimitedSpec {
-    /// The cost's id `FLAVOUR.POLICY.TIMING`; of several entries with the same id the worst counts.
+    /// The id `FLAVOUR.POLICY.TIMING` of the costs. If several entries have the same id, their
+    /// worst counts.
     pub id: Spanned<String>,
-    /// The name of the firmware.
+    /// The name of the firmware, as in `firmware`.
     pub of: String,
-    /// The compare channels with which it is measured.
+    /// The compare channels to measure with.
     pub channels: Vec<String>,
-    /// The cycles of a tick.
+    /// The timer's prescaler: cycles per tick.
     pub prescaler: u64,
     /// The interval in ticks.
     pub interval: u64,
     pub burst: u64,
-    /// The lag in ticks.
+    /// The limit's lag in ticks.
     #[serde(default)]
     pub lag: u64,
-    /// The number of the line. INT0 belongs to another interrupt, which delays the limiter's.
+    /// The number N of the limited line INTN. INT0 is reserved for the interrupt that delays the
+    /// limiter's.
     #[serde(default = "usual_line")]
     pub line: u8,
 }
@@ -66,26 +68,27 @@ fn usual_line() -> u8 {
 pub(in crate::experiment::kinds::constants) struct PlainSpec {
     /// The cost's id `FLAVOUR.POLICY`.
     pub id: Spanned<String>,
-    /// The name of the firmware.
+    /// The name of the firmware, as in `firmware`.
     pub of: String,
-    /// The interval in cycles that the attacks are in step with.
+    /// The interval, in cycles, that the attacks are in step with.
     pub interval: u64,
 }
 
-/// Sources on one timer. The firmware is compiled with NODE_SOURCES and NODE_CHANNEL.
+/// Limiters of several sources that share a timer. The firmware is compiled with NODE_SOURCES and
+/// NODE_CHANNEL.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::experiment::kinds::constants) struct SharedSpec {
-    /// The cost's id `FLAVOUR.POLICY`.
+    /// The id `FLAVOUR.POLICY` of the costs.
     pub id: Spanned<String>,
-    /// The name of the firmware.
+    /// The name of the firmware, as in `firmware`.
     pub of: String,
-    /// The compare channels with which it is measured.
+    /// The compare channels to measure with.
     pub channels: Vec<String>,
-    /// The largest number of sources; each number from 1 to this is measured, on the lines from
-    /// INT0 on; at least 2.
+    /// The largest number of sources, at least 2. Each number from 1 to this one is measured, on
+    /// the lines from INT0 on.
     pub most_sources: u64,
-    /// The interval in cycles that the attacks are in step with.
+    /// The interval, in cycles, that the attacks are in step with.
     pub interval: u64,
     pub burst: u64,
 }
@@ -95,22 +98,22 @@ pub(in crate::experiment::kinds::constants) struct SharedSpec {
 pub(super) struct Subject {
     pub id: String,
     pub of: String,
-    /// The compare channel; none if the firmware has no choice.
+    /// The compare channel. `None` if the firmware has no choice of channels.
     pub channel: Option<String>,
     pub defines: Vec<String>,
     pub lines: Vec<Line>,
     pub watch: InterruptWatch,
     pub limit: AttackedLimit,
-    /// The number of sources on a shared timer.
+    /// The number of sources on the shared timer. `None` if the timer is not shared.
     pub sources: Option<u64>,
 }
 
 impl WorstSpec {
-    /// The subjects: each limiter with each channel, or with each number of sources.
+    /// All firmware to measure: each limiter with each channel, or with each number of sources.
     ///
     /// # Errors
-    /// An id that names no limiter, a channel that the chip lacks, an interval that leaves no room
-    /// for an attack.
+    /// Returns an error if an id names no limiter, if the chip lacks a channel, or if an interval
+    /// leaves no room for an attack.
     pub(super) fn subjects(&self) -> Result<Vec<Subject>, ExperimentError> {
         let mut subjects = Vec::new();
         for one in &self.limited {
@@ -179,7 +182,7 @@ impl WorstSpec {
                 "`{id}` is no limiter: write FLAVOUR.POLICY.TIMING, for example c.strict.lazy"
             )));
         };
-        // INT0 is the line of the blocking interrupt.
+        // Reject INT0, which is the line of the blocking interrupt.
         let line = Line::from_number(usize::from(one.line))
             .filter(|line| *line != Line::INT0)
             .ok_or_else(|| {
@@ -213,8 +216,8 @@ impl WorstSpec {
             limit: AttackedLimit {
                 interval,
                 burst: one.burst,
-                // The block includes a part of the entry and exit, so that the next request comes
-                // before the interrupt's end.
+                // Add a part of the interrupt's entry and exit, so that the next blocking request
+                // comes before this interrupt ends.
                 block: work + 20,
                 wrap: (1_u64 << bits).saturating_mul(one.prescaler),
             },
@@ -250,7 +253,7 @@ fn is_8_bit(channel: &str) -> bool {
     matches!(channel, "TIMER0" | "TIMER2")
 }
 
-/// The data sheet's name of a channel's interrupt: TIMER1_COMPA for TIMER1A.
+/// The data sheet's name of a channel's interrupt, such as TIMER1_COMPA for TIMER1A.
 fn channel_vector(channel: &str) -> String {
     let (timer, compare) = channel
         .split_at_checked("TIMER1".len())
