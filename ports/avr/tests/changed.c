@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line whose limit changes back and forth; each change leaves a mark, and comes after 8
- * to 23 times TEST_PAUSE cycles at random.
+ * One limited line whose limit changes back and forth. Each change leaves a mark in the trace. The
+ * time between two changes is random, from 8 to 23 times TEST_PAUSE cycles.
  *
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST   the limit, of timer 1
  * TEST_OTHER_INTERVAL, TEST_OTHER_BURST                 the other

@@ -78,7 +78,7 @@ static void toggle(bool on)
 #endif
 
 #if TEST_USER & 2
-/* A timer that no limit of this flavour's tests uses; the time of its next interrupt is random. */
+/* A timer that no limit of this flavour's tests uses. The time of its next interrupt is random. */
 #ifdef WEIR_AVR_FAST
 #define USER_VECTOR TIMER3_COMPA_vect
 #define USER_LATER() (OCR3A = (uint16_t) (TCNT3 + 1009u + (dice() & 1023u)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line whose overloads leave marks, and whose record the background loop copies, byte
- * by byte, to an otherwise unused compare register. Compiled with -DWEIR_LIMIT_RECORD=1.
+ * One limited line whose overloads leave marks. The background loop copies the line's record, byte
+ * by byte, to an otherwise unused compare register, so that the trace shows the record. Compile
+ * with -DWEIR_LIMIT_RECORD=1.
  *
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST,
  * TEST_CHANNEL, TEST_PRESCALER   the limit and its timer

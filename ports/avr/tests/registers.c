@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A background that fills every register and SREG's flags with known values and checks that they
- * stay: `intact` counts the checks, `spoilt` those that found another value. The handler (a
- * vendor's function or a body) uses every register itself.
+ * A background loop that fills every register and SREG's flags with known values, and checks that
+ * interrupts do not change them. `intact` counts the checks, and `spoilt` those that found another
+ * value. The handler (a vendor's function or a body) uses every register itself.
  *
  * TEST_WRAP   the limit is put around the interrupt function vendor_handler; otherwise the body of
  *             the handler is after WEIR_AVR_LIMIT
@@ -20,7 +20,8 @@ volatile uint8_t spoilt;
                   .burst = TEST_BURST)
 #define RUN(channel) weir_avr_run_timer(channel, TEST_PRESCALER)
 
-/* Overwrites every register that the compiler saves for a handler: all that a handler may use. */
+/* Overwrites every register that the compiler saves for a handler, which are all that a handler may
+   use. */
 #ifdef WEIR_AVR_FAST
 #define SPOIL()                                                                                                                            \
     __asm__ volatile("clr r11\n clr r12\n clr r13\n clr r14\n clr r15\n clr r16\n clr r17\n clr r18\n clr r19\n clr r20\n clr r21\n"       \
@@ -72,8 +73,8 @@ __attribute__((naked, noreturn, used)) static void look(void)
         "each fill\n"
         "8:\n"
         /*
-         * A time in which interrupts come, first with each of SREG's flags set, then with all
-         * clear; T, H, S, V, N, Z, C.
+         * A time in which interrupts come, first with all of SREG's flags T, H, S, V, N, Z and C
+         * set, then with all clear.
          */
         "ldi r31, 0xff\n out %[sreg], r31\n"
         ".rept 40\n nop\n .endr\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A flooded source, beside a main loop that never lets it rest.
+ * A flooded source beside a main loop that calls the source's functions all the time.
  *
  * TEST_KIND       1 a limit in RAM, changed to what it is; 2 a source of a shared timer, enabled
  *                 while it is on; 3 a strict limit, with interrupts off; 4 as 2, but left alone
@@ -36,7 +36,7 @@ volatile uint16_t served, soon;
 
 LIMIT(TEST_CHANNEL)
 {
-    /* In units of TCNT1, which counts every eighth cycle. */
+    /* The time of the last call in units of TCNT1, which counts every eighth cycle. */
     static uint16_t last;
     uint16_t now = TCNT1;
     if (served != 0 && (uint16_t) (now - last) < TEST_INTERVAL * (uint32_t) TEST_PRESCALER / 8 - 8) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The optimised bursty scheduler of regehr2005 §3.3, with and without the statement that the paper
- * says is necessary. This is not Weir's code.
+ * calls necessary. This is not Weir's code.
  *
  * TEST_CLEARS  1: the timer's pending bit is cleared just before its interrupt is enabled; 0: it is
  *              not

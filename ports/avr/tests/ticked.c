@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * One limited line without a timer of its own: the existing tick is timer 3's, which restarts at
- * each match.
+ * One limited line without a timer of its own. The existing tick is that of timer 3, which restarts
+ * at each match.
  *
  * TEST_POLICY, TEST_TIMING, TEST_INTERVAL, TEST_BURST   the limit, in units of the clock
  * TEST_TICK        cycles from tick to tick

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The line of limited.c without a limiter: the requests that a plain handler takes. */
+/* The line of limited.c without a limiter. It shows the requests that a plain handler takes. */
 #include "watched.h"
 
 ISR(INT0_vect)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the program that measures on a chip what its limits cost.
+# Builds the program that measures, on a chip, the costs of the chip's limits.
 #
 #   build.sh CHIP OUTPUT [FLASH RAM RAM_END] [OPTION...]
 #

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What most chips share: cycles by the counter of the Cortex-M's debug unit (ARMv7-M Architecture
- * Reference Manual, C1.8), and semihosting, which a debugger shows. A chip's own header defines
- * CHIP_TIMER, CHIP_TIMER_LINE and CHIP_LINE as mps2-an385.h does, and includes this one.
+ * What most chips share: the cycle counter of the Cortex-M's debug unit (ARMv7-M Architecture
+ * Reference Manual, C1.8), and output by semihosting, which a debugger shows. A chip's own header
+ * defines CHIP_TIMER, CHIP_TIMER_LINE and CHIP_LINE as mps2-an385.h does, and includes this one.
  */
 #ifndef MEASURE_DWT_H
 #define MEASURE_DWT_H

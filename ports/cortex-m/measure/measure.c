@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Measures on a chip what its limits cost, and tells it as the [cpu.costs] of a system file; the
- * port's README says how to build it. CHIP names the chip's header, POLICIES the limits (below).
+ * Measures, on a chip, the costs of the chip's limits, and prints them as the table [cpu.costs] of
+ * a system file. The port's README explains how to build the program. CHIP names the chip's header,
+ * and POLICIES the limits (see below).
  *
- * The thread holds all interrupts back and lets one in at a time, between two looks at the cycle
- * counter. It makes requests, waits for the timer and rests at random, so that every event happens
- * in many states of its limiter; the longest of each is told. The handler's body, which adds one to
- * a counter, is part of it.
+ * The thread masks all interrupts and lets in one at a time, between two reads of the cycle
+ * counter. It makes requests, waits for the timer, and pauses at random, so that every event
+ * happens in many states of its limiter. The program prints the longest time of each event. The
+ * handler's body, which adds one to a counter, is included.
  */
 #include <stdint.h>
 
@@ -14,7 +15,8 @@
 
 #include CHIP
 
-/* The limits: a name, and their policy and timing as the system file writes them. */
+/* The limits to measure. Each has a name, and its policy and timing as a system file writes
+   them. */
 #ifndef POLICIES
 #define POLICIES(DO)                                                                                                                       \
     DO(strict, eager, STRICT, EAGER, 1)                                                                                                    \
@@ -60,14 +62,14 @@ static void stop(void)
     }
 }
 
-/* An interrupt without a limit. */
+/* The interrupt function of a line without a limit. */
 static void ordinary(void)
 {
     body();
 }
 
 typedef void (*vector)(void);
-/* The lines' functions change from limit to limit. */
+/* The vector table is in RAM, because the lines' functions change from limit to limit. */
 static vector vectors_in_use[VECTORS] __attribute__((aligned(1024)));
 
 static uint32_t dice(uint32_t below)
@@ -92,7 +94,7 @@ static void say_number(uint32_t number)
     chip_say((char) ('0' + number % 10));
 }
 
-/* Lets in what waits, and returns the cycles until the thread goes on. */
+/* Lets in the waiting interrupt, and returns the cycles until the thread continues. */
 static __attribute__((noinline)) uint32_t let_in(void)
 {
     uint32_t before = chip_cycles();
@@ -100,10 +102,11 @@ static __attribute__((noinline)) uint32_t let_in(void)
     return chip_cycles() - before;
 }
 
-/* What the two looks at the counter take if nothing waits. */
+/* The cycles between the two reads of the counter if no interrupt waits. */
 static uint32_t unmeasured;
 
-/* Never too short: two looks may differ by up to a grain from the time between them. */
+/* The cost of an interrupt from the measured cycles. The result is never too small: two reads may
+   differ from the true time by up to one step of the counter. */
 static uint32_t cost_of(uint32_t cycles)
 {
     return cycles + CHIP_GRAIN - 1 - unmeasured + CHIP_UNSEEN;
@@ -121,7 +124,7 @@ static void calibrate(void)
     }
 }
 
-/* The longest of each event of the limit that is measured; 0 if it did not happen. */
+/* The longest time of each event of the current limit. It is 0 if the event did not happen. */
 static volatile uint32_t longest[EVENTS];
 
 static void note(uint32_t event, uint32_t cycles)
@@ -131,7 +134,8 @@ static void note(uint32_t event, uint32_t cycles)
     }
 }
 
-/* A request, if the line is let in: the timer waits meanwhile. */
+/* Makes a request and lets it in, if the line is enabled. The timer's interrupt waits in the
+   meantime. */
 static void request(void)
 {
     weir_nvic_pend(CHIP_LINE);
@@ -144,7 +148,8 @@ static void request(void)
     note(bodies == before ? REQUEST_REFUSED : REQUEST_SERVED, cycles);
 }
 
-/* The timer, if it waits. What also took a request of the line is not noted. */
+/* Lets in the timer's interrupt, if it waits. The time is not recorded if a request of the line was
+   taken as well. */
 static void expiry(void)
 {
     if (!weir_nvic_is_pending(CHIP_TIMER_LINE)) {
@@ -159,8 +164,8 @@ static void expiry(void)
 }
 
 /*
- * Walks at random through the states of a limiter that has been started: overload, about as often
- * as allowed, and rests, with and without a request that waits while the line is masked.
+ * Takes a started limiter through its states at random: overload, requests at about the allowed
+ * rate, and pauses, with and without a request that waits while the line is masked.
  */
 static void walk(weir_ticks_t (*now)(void))
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * mps2-an385 in QEMU, where an instruction counts as a cycle and DWT_CYCCNT does not count: the
- * cycles are those of a timer that counts every five instructions.
+ * The board mps2-an385 in QEMU. An instruction counts as a cycle there, and DWT_CYCCNT does not
+ * count. So the cycles are read from a timer that counts once every five instructions.
  */
 #ifndef MEASURE_CHIP_H
 #define MEASURE_CHIP_H
 
 #include <weir/chips/cmsdk.h>
 
-/* The timer of the limits, its line, and a line that no device uses. */
+/* The timer of the limits, its line, and the line of the requests, which no device uses. */
 #define CHIP_TIMER(name) WEIR_CMSDK_DUAL_TIMER(name, 0x40002000, 10, 1)
 enum { CHIP_TIMER_LINE = 10, CHIP_LINE = 20 };
-/* Cycles by which the counter grows at once. */
+/* The number of cycles by which the counter grows in one step. */
 enum { CHIP_GRAIN = 5 };
-/* Cycles of an exception that the counter does not see (boards/mps2-an385/costs.toml). */
+/* The cycles of an exception that the counter does not see (boards/mps2-an385/costs.toml). */
 enum { CHIP_UNSEEN = 24 };
 
 WEIR_INLINE void chip_begin(void)
@@ -29,7 +29,7 @@ WEIR_INLINE uint32_t chip_cycles(void)
     return CHIP_GRAIN * ~((volatile uint32_t *) 0x40000000)[WEIR_CMSDK_TIMER_VALUE];
 }
 
-/* Semihosting: SYS_WRITEC, and the end of the run. */
+/* Prints a letter by semihosting (SYS_WRITEC). */
 WEIR_INLINE void chip_say(char letter)
 {
     __asm volatile("mov r0, #3\n\tmov r1, %0\n\tbkpt 0xab" ::"r"(&letter) : "r0", "r1", "memory");

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The LAN9118 (data sheet, 5.3). */
+/* A register of the LAN9118 (data sheet, 5.3). */
 #define CARD(offset) (*(volatile uint32_t *) (0x40200000u + (offset)))
 #define RX_DATA CARD(0x00)
 #define RX_STATUS CARD(0x40)
@@ -53,7 +53,7 @@ static void take_frame(void)
 WEIR_CMSDK_DUAL_TIMER(ticks, 0x40002000, 10, DIVISOR);
 
 #ifdef SHARED
-/* The line's own function calls it. */
+/* The line's own interrupt function calls this one if the controller has frames. */
 #define FRAMES_VECTOR frames_asked
 #else
 #define FRAMES_VECTOR irq13
@@ -64,8 +64,8 @@ WEIR_CORTEX_M_LIMIT_AT(source, ticks, 13, FRAMES_VECTOR, INT_EN &= ~(uint32_t) R
     if (waits()) {
         take_frame();
     }
-    /* The bit stays until it is cleared. A frame that comes between the look and the clearing would
-     * wait for the next one. */
+    /* The status bit stays set until it is cleared. If a frame came between the check and the
+     * clearing, it would wait for the next frame. */
     while (!waits()) {
         INT_STS = RECEIVED;
         if (!waits()) {

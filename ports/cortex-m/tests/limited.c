@@ -11,7 +11,8 @@
  * urgent group, on IRQ28), RESTS (the thread sleeps, and the run ends when IRQ28 asks).
  */
 #ifdef RECORD
-/* Overloads that began and ended, and calls out of turn (LIMIT-RECORD-3). */
+/* The numbers of overloads that began and ended, and of hook calls in the wrong order
+   (LIMIT-RECORD-3). */
 volatile unsigned begun, ended, misordered;
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), misordered += begun != ended, begun++)
 #define WEIR_ON_OVERLOAD_END(state) ((void) (state), ended++, misordered += begun != ended)
@@ -42,7 +43,7 @@ WEIR_CORTEX_M_CLOCK(ticks, counter_now());
 #elif defined CYCLES
 WEIR_SYSTICK(ticks);
 #elif defined SYSTICK
-/* The cycle counter stands still in QEMU; this one counts at SysTick's 25 MHz. */
+/* The cycle counter stands still in QEMU. This timer counts at SysTick's 25 MHz instead. */
 WEIR_CMSDK_DUAL_TIMER(counter, 0x40002000, 10, DIVISOR);
 WEIR_SYSTICK_BESIDE(ticks, counter_begin(), counter_now());
 #else
@@ -57,7 +58,7 @@ static volatile bool is_in_body;
 
 static void body(void)
 {
-    /* The members of a group never interrupt each other. */
+    /* Stop the run if a member of a group interrupts another member, which must never happen. */
     if (entered++ != 0) {
         stop();
     }
@@ -95,7 +96,7 @@ static void sys_tick(void)
     group_tick();
 }
 
-/* SysTick as a tick that exists already: every TICKED clocks of 25 MHz. */
+/* Uses SysTick as an existing tick, every TICKED clocks of 25 MHz. */
 static void group_run(void)
 {
     counter_begin();
@@ -159,7 +160,7 @@ static const struct {
     weir_ticks_t interval;
     uint8_t burst;
 } changes[] = {CHANGES};
-/* Changes that must be refused and were not, or the other way round (LIMIT-CHANGE-4). */
+/* The number of changes that were wrongly accepted or wrongly rejected (LIMIT-CHANGE-4). */
 volatile uint32_t misjudged;
 
 #define CHANGE(n)                                                                                                                          \
@@ -174,7 +175,7 @@ volatile uint32_t misjudged;
 #endif
 
 #ifdef RECORD
-/* Copies that cannot be: a count that has fallen, or more served than taken. */
+/* The number of impossible copies: a count has fallen, or more requests were served than taken. */
 volatile uint32_t torn;
 
 static void copy_record(void)
@@ -212,7 +213,8 @@ void start(void)
     weir_ticks_t begin = ticks_now();
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
 #ifdef NESTED
-        /* A critical section of the group's priority: the group waits, the urgent one does not. */
+        /* A critical section at the group's priority: the group waits, and the urgent group does
+           not. */
         uint32_t before = weir_cortex_m_hold(PRIORITY), others = served0, urgent_ones = served_urgent;
         wait(500);
         held += served0 - others;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the firmwares of the tests share: they write down every event of their sources, with what
- * the port did, and at the end tell all of them by semihosting: a line of hexadecimal words per
- * event. Include it in place of weir/cortex_m.h, and define the functions that are only declared
- * here.
+ * Code that the test firmwares share. They record every event of their sources together with the
+ * step that the port performed. At the end they print all events by semihosting, as a line of
+ * hexadecimal words per event. Include this file in place of weir/cortex_m.h, and define the
+ * functions that are only declared here.
  */
 #ifndef TOLD_H
 #define TOLD_H
@@ -19,19 +19,19 @@ static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t no
 #include <weir/chips/systick.h>
 #include <weir/cortex_m.h>
 
-/* The number of a source, or TOLD_NONE. */
+/* Returns the number of a source, or TOLD_NONE. */
 static uint32_t told_source(const weir_limit_state_t *state);
 #ifndef TOLD_IS_ENABLED
-/* Is the source's enable bit set, and does a request of it wait? */
+/* Whether the source's enable bit is set, and whether its request waits. */
 #define TOLD_IS_ENABLED(source) weir_nvic_is_enabled(20 + (source))
 #define TOLD_IS_PENDING(source) weir_nvic_is_pending(20 + (source))
 #endif
 #ifndef TOLD_LIMIT
-/* The interval that is in force at a source that can change, with the burst in the upper 8 bits. */
+/* The current interval of a source that can change, with the burst in the upper 8 bits. */
 #define TOLD_LIMIT(source) 0
 #endif
 
-/* Where they are written down, and then told. */
+/* The buffer of the recorded events. */
 #ifndef TOLD_EVENTS
 #define TOLD_EVENTS ((volatile uint32_t *) 0x21000000)
 #define TOLD_TEXT ((volatile char *) 0x21800000)
@@ -48,9 +48,9 @@ static inline uint32_t exception_now(void)
 }
 
 /*
- * The kind, pending, whether a request waits now, the actions in the order of crates/core-sys, the
- * enable bit, the source, the exception in which this happens; the instant; the step's instant; the
- * limit in force.
+ * The words of an event. The first combines the kind, pending, whether a request waits now, the
+ * actions in the order of crates/core-sys, the enable bit, the source, and the exception in which
+ * the event happens. The others are the instant, the step's instant, and the current limit.
  */
 static void note(const weir_limit_state_t *state, uint32_t kind, weir_ticks_t now, bool pending, weir_limit_step_t step)
 {
@@ -81,7 +81,7 @@ static void tell_word(uint32_t word, char after)
     *told_end++ = after;
 }
 
-/* Tells what was written down. */
+/* Prints the recorded events. */
 static inline void tell_events(void)
 {
     for (uint32_t at = 0; at < TOLD_WORDS * told_count; at++) {
@@ -91,7 +91,7 @@ static inline void tell_events(void)
     semihosting(4, (uint32_t) TOLD_TEXT); /* SYS_WRITE0 */
 }
 
-/* Ends the run. */
+/* Ends the run with an exit code. */
 static inline void leave(uint32_t code)
 {
     uint32_t block[2] = {0x20026, code};
@@ -104,7 +104,7 @@ static inline void wait(uint32_t turns)
     }
 }
 
-/* A number from 0 to `below` - 1; in each run the same ones. */
+/* Returns a pseudo-random number from 0 to `below` - 1. The sequence is the same in each run. */
 static inline uint32_t dice(uint32_t below)
 {
     static uint32_t state = 2463534242;
@@ -114,7 +114,7 @@ static inline uint32_t dice(uint32_t below)
     return state % below;
 }
 
-/* The user's turns: short ones, and now and then one many times as long. */
+/* Waits for a random number of turns: mostly few, and sometimes many times as many. */
 static inline void wait_at_random(uint32_t most)
 {
     wait(1 + dice(most) * (dice(8) == 0 ? 8 : 1));
@@ -127,7 +127,8 @@ static inline void stop(void)
 }
 
 typedef void (*vector)(void);
-/* The beginning of a vector table: the stack's end, the start, faults. */
+/* The beginning of a vector table: the initial stack pointer, the reset handler, and the fault
+   handlers. */
 #define TOLD_FIRST_VECTORS [0] = (vector) 0x20400000, [1] = start, [2] = stop, [3] = stop
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on AVR: one API, two flavours.
+ * Weir on AVR. One API has two implementations, called flavours.
  *
  *     #include <weir/avr.h>
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on a Cortex-M: limits on lines of the NVIC.
+ * Weir on a Cortex-M: limits on interrupt lines of the NVIC.
  *
  *     #include <weir/cortex_m.h>
  *     #include <weir/chips/cmsdk.h>
@@ -20,9 +20,9 @@
  *         button_start();
  *         ...
  *
- * A group is a timer, one priority of the NVIC, and one to eight sources that share both. Groups of
- * different priorities interrupt each other; the members of one group never do, so no interrupt
- * needs a lock. Headers only, but for core/src/limit.c (set-up, changes).
+ * A group is a timer, a priority of the NVIC, and one to eight sources that share both. Groups of
+ * different priorities interrupt each other. The members of one group never do, so no interrupt
+ * needs a lock. The port consists of headers only, except for core/src/limit.c (set-up, changes).
  */
 #ifndef WEIR_CORTEX_M_H
 #define WEIR_CORTEX_M_H

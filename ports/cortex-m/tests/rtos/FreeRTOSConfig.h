@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* FreeRTOS for the test of the port beside it. */
+/* The configuration of FreeRTOS for rtos.c. */
 #ifndef FREERTOS_CONFIG_H
 #define FREERTOS_CONFIG_H
 
@@ -18,7 +18,8 @@
 #define configKERNEL_INTERRUPT_PRIORITY 0xff
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40
 
-/* Ends the run: the port's check of the urgency of who calls FreeRTOS asserts, too. */
+/* Ends the run. The FreeRTOS port also asserts that only interrupts of an allowed priority call
+   it. */
 void assertion_failed(void);
 #define configASSERT(condition)                                                                                                            \
     do {                                                                                                                                   \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A limited line (IRQ20) whose handler wakes a task of FreeRTOS, beside a group that is more urgent
- * than FreeRTOS ever holds back (urgent.c). The hook of the tick, a less urgent interrupt, switches
- * the line off and on; a task does so within critical sections. Macros: LIMIT0, LAST (the tick at
- * which it ends), PRIORITY (the group's).
+ * A limited line (IRQ20) whose handler wakes a task of FreeRTOS, beside a group that is so urgent
+ * that FreeRTOS never masks it (urgent.c). The tick hook, which runs in a less urgent interrupt,
+ * switches the line off and on. A task does the same in critical sections. Macros: LIMIT0, LAST
+ * (the tick at which the run ends), PRIORITY (the group's).
  */
 #include "FreeRTOS.h"
 #include "task.h"
@@ -19,7 +19,8 @@
 enum { STACK_WORDS = 256, FAILED = 3 };
 
 volatile uint32_t served, woken;
-/* In critical sections: services of the two sources, and calls of the port that ended one. */
+/* Counts in critical sections: runs of the two handlers, and calls of the port that ended the
+   critical section. */
 volatile uint32_t held, held_urgent, opened;
 static TaskHandle_t waiter;
 
@@ -47,7 +48,7 @@ static uint32_t basepri(void)
     return now;
 }
 
-/* As often as the handler runs. */
+/* This task wakes as often as the handler runs. */
 static void wait_for_line(void *unused)
 {
     (void) unused;
@@ -87,7 +88,7 @@ static void work(void *unused)
     leave(0);
 }
 
-/* In an interrupt that is less urgent than the group. */
+/* The hook runs in an interrupt that is less urgent than the group. */
 void vApplicationTickHook(void)
 {
     source_disable();
@@ -107,7 +108,7 @@ void assertion_failed(void)
     leave(FAILED);
 }
 
-/* The kernel calls these; there is no C library here. */
+/* The kernel calls these functions, and there is no C library here. */
 void *memset(void *to, int byte, size_t count)
 {
     for (volatile uint8_t *at = to; count > 0; count--) {

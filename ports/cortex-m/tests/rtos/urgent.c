@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A group that is more urgent than configMAX_SYSCALL_INTERRUPT_PRIORITY: FreeRTOS never holds it
- * back, and it never calls FreeRTOS. So this file does not include FreeRTOSConfig.h. Macros:
- * LIMIT0; WRONG (it does call FreeRTOS).
+ * A group that is more urgent than configMAX_SYSCALL_INTERRUPT_PRIORITY. FreeRTOS never masks it,
+ * and it must never call FreeRTOS. So this file does not include FreeRTOSConfig.h. Macros: LIMIT0;
+ * WRONG (the group does call FreeRTOS).
  */
 #define TOLD_EVENTS ((volatile uint32_t *) 0x21400000)
 #define TOLD_TEXT ((volatile char *) 0x21c00000)

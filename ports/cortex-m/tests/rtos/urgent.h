@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* The runs of the urgent source's handler. */
+/* The number of runs of the urgent source's handler. */
 extern volatile uint32_t served_urgent;
 
 void urgent_begin(void);
-/* Tells the events of the urgent source. */
+/* Prints the events of the urgent source. */
 void urgent_tell(void);
-/* The interrupt functions of its line and of its timer. */
+/* The interrupt functions of the urgent source's line and of its timer. */
 void irq28(void);
 void timer1(void);
 

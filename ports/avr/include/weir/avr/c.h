@@ -30,8 +30,8 @@
 /* --------------------------------------------------------------------------- performing a step */
 
 /*
- * True iff the channel already watches the instant at which this limiter arms it: only a bucket of
- * several tokens watches another one.
+ * True iff the channel already watches the instant for which this limiter arms it. Only a bucket of
+ * several tokens watches a different instant.
  */
 #define WEIR_AVR_WATCHES_DUE(config) ((config).timing == WEIR_LIMIT_LAZY && ((config).policy != WEIR_LIMIT_BUCKET || (config).burst == 1))
 
@@ -74,14 +74,15 @@
     } while (0)
 
 /*
- * True iff `at` has passed, and the channel will interrupt within 16 ticks anyway (a match sets the
- * flag one tick later). It is left as it is: repeated calls would postpone it again and again.
+ * True iff `at` has passed and the channel will interrupt within 16 ticks anyway (a match sets the
+ * flag one tick later). The channel is then left alone, because repeated calls would postpone the
+ * interrupt again and again.
  */
 #define WEIR_AVR_IS_COMING(channel, at)                                                                                                    \
     ((WEIR_AVR_OF(channel, ENABLES) & WEIR_AVR_OF(channel, BIT)) != 0 &&                                                                   \
      (weir_ticks_t) (WEIR_AVR_NOW(channel) - (at)) < WEIR_TICKS_HALF &&                                                                    \
      (WEIR_AVR_PASSED(channel) || (weir_ticks_t) (WEIR_AVR_AT(channel) - WEIR_AVR_NOW(channel)) <= 16u))
-/* Performs a step for the user, from a thread or any interrupt. */
+/* Performs a step that the user's call has caused, in a thread or in any interrupt. */
 #define WEIR_AVR_PERFORM_USER(channel, step)                                                                                               \
     do {                                                                                                                                   \
         if (((step).arm || (step).watch) && !WEIR_AVR_IS_COMING(channel, (step).at)) {                                                     \
@@ -177,9 +178,10 @@
     WEIR_INLINE void name##_handler(void)
 
 /*
- * The functions that a thread may call, by name: weir_avr_start(name), weir_avr_enable(name),
- * weir_avr_disable(name), weir_avr_record(name). `own` is false if the channel is shared: its
- * instants are not this source's, for which no request ever waits there.
+ * Defines the functions that a thread may call, by name: weir_avr_start(name),
+ * weir_avr_enable(name), weir_avr_disable(name), weir_avr_record(name). `own` is false if the
+ * source shares the channel. The channel's instants are then not those of this source, and no
+ * request of this source waits for them.
  */
 #define WEIR_AVR_DEFINE_USER_(name, config, state, line, channel, own)                                                                     \
     WEIR_INLINE void name##_perform(weir_limit_step_t step)                                                                                \
@@ -228,13 +230,13 @@
     }
 
 /**
- * Starts limiting, after the timer was started and the line's trigger set up. Enables the line.
- * Call it from a thread, or before interrupts are on.
+ * Starts limiting and enables the line. Start the timer and set up the line's trigger first. Call
+ * it from a thread, or before interrupts are on.
  */
 #define weir_avr_start(name) name##_start()
 /**
- * The user wants the line on, or off, until the next such call (regehr2005 §4): use these instead
- * of the line's own enable bit. Any context.
+ * Switches the line on or off on behalf of the user, until the next such call (regehr2005 §4). Use
+ * these instead of the line's own enable bit. Any context.
  */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
@@ -253,8 +255,9 @@
 /* ------------------------------------------------------------------ several sources, one timer */
 
 /**
- * A source whose count is cleared by a timer that it shares with others (regehr2005 §3.5): bursty
- * and eager. The body of the handler follows; the body of the shared timer clears the count:
+ * Defines a source whose count is cleared by a timer that it shares with other sources (regehr2005
+ * §3.5). The source is bursty and eager. The body of the handler follows. The body of the shared
+ * timer clears the count:
  * WEIR_AVR_SHARED_TIMER(TIMER1A, period) { weir_avr_clear(a); weir_avr_clear(b); }
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
@@ -290,7 +293,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
-/* Sets the shared timer's next match, one period from now. */
+/* Sets the shared timer's next match one period from now. */
 #define WEIR_AVR_AT_PERIOD(channel, period)                                                                                                \
     do {                                                                                                                                   \
         if ((period) >= 32) {                                                                                                              \
@@ -301,15 +304,15 @@
         }                                                                                                                                  \
     } while (0)
 /*
- * True iff the match at `next` has been missed because its interrupt comes a whole period late. A
- * period may be longer than half the timer's range.
+ * True iff the match at `next` has been missed, because the timer's interrupt is a whole period
+ * late. A period may be longer than half the timer's range.
  */
 #define WEIR_AVR_IS_PERIOD_OVER(channel, next, period)                                                                                     \
     ((period) < 32768 ? WEIR_AVR_IS_REACHED(channel, next) : (weir_ticks_t) ((next) - WEIR_AVR_NOW(channel) - 1u) >= (period))
 
 /**
- * The timer that clears the counts of the sources named in the body that follows, once each
- * `period` ticks.
+ * Defines the shared timer, which executes the body that follows once every `period` ticks. The
+ * body clears the counts of the timer's sources.
  */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_SHARED_TIMER_(channel, period)                                                                                            \
@@ -328,14 +331,14 @@
         weir_ticks_t weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (period));                                                        \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
         if (WEIR_UNLIKELY(WEIR_AVR_IS_PERIOD_OVER(channel, weir_next_, period))) {                                                         \
-            /* A whole period late: the next period is counted from here. */                                                               \
+            /* The interrupt is a whole period late, so the next period begins now. */                                                     \
             WEIR_AVR_AT_PERIOD(channel, period);                                                                                           \
         }                                                                                                                                  \
         weir_avr_shared_body();                                                                                                            \
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)
 
-/** Clears one source's count; for the body of the shared timer. */
+/** Clears the count of one source. Call it in the body of the shared timer. */
 #define weir_avr_clear(name) name##_clear()
 /** Starts the shared timer's interrupts; call it once, after the sources. */
 #define weir_avr_start_shared() weir_avr_shared_start()
@@ -343,9 +346,9 @@
 /* ------------------------------------------------------------------------- no timer of its own */
 
 /**
- * A source that is unmasked from a tick which exists already. `clock` is an expression for the
- * present instant, counted by that tick. The body of the handler follows; the tick calls
- * weir_avr_tick(name).
+ * Defines a source that is unmasked from a tick that exists already. `clock` is an expression for
+ * the current instant; the tick must count it. The body of the handler follows. The tick's
+ * interrupt must call weir_avr_tick(name).
  */
 #define WEIR_AVR_LIMIT_TICK(name, line, clock, ...)                                                                                        \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \
@@ -400,7 +403,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void name##_handler(void)
 
-/** The tick calls this in its interrupt. */
+/** Call this in the interrupt of the existing tick. */
 #define weir_avr_tick(name) name##_on_tick()
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Compile-time checks: a configuration that cannot be kept does not compile. They need an
- * optimising compiler (-Os, -O1 and up), like avr-libc's delays: without optimisation nothing is
+ * Compile-time checks: a limit that cannot be enforced does not compile. The checks need an
+ * optimising compiler (-Os, -O1 and up), like avr-libc's delays. Without optimisation nothing is
  * checked.
  */
 #ifndef WEIR_AVR_CHECK_H
@@ -29,7 +29,7 @@ WEIR_AVR_REFUSES(interval,
 WEIR_AVR_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
 WEIR_AVR_REFUSES(period, "the period must be 1 to 65535 ticks of the shared timer: choose another prescaler");
 
-/* Checks the widths; `w` and `c` have the same initialiser. */
+/* Checks that each value fits into its field. `w` and `c` have the same initialiser. */
 WEIR_INLINE void weir_avr_check_widths(const weir_avr_written_t *w, const weir_limit_config_t *c)
 {
     if (w->policy != c->policy || w->timing != c->timing || w->trigger != c->trigger) {
@@ -68,8 +68,8 @@ WEIR_INLINE void weir_avr_check(const weir_avr_written_t *w, const weir_limit_co
 }
 
 /*
- * Checks a source on a shared timer: the timer's period is its interval, and may use the whole
- * range of the ticks.
+ * Checks a source on a shared timer. The timer's period is the source's interval, and may use the
+ * whole range of the ticks.
  */
 WEIR_INLINE void weir_avr_check_shared(const weir_avr_written_t *w, const weir_limit_config_t *c)
 {
@@ -90,7 +90,7 @@ WEIR_INLINE void weir_avr_check_period(int64_t period)
 }
 
 /**
- * Defines NAME_check(), which does not compile if the initialiser after `check` is refused; `check`
+ * Defines NAME_check(), which does not compile if `check` rejects the initialiser after it. `check`
  * is one of the functions above.
  */
 #ifdef __OPTIMIZE__

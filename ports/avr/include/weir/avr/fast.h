@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `fast` flavour: the same API, interrupt entries written by hand.
+ * The `fast` flavour: it has the same API, but its interrupt entries are written in assembler.
  *
- * One hot line per firmware, on an 8-bit timer of its own (TIMER0 or TIMER2). What it costs in
- * registers: r2 to r10 belong to it, in every file
- * of the firmware (-ffixed-r2 to -ffixed-r10), and no library function that uses them may run while
- * interrupts are on. What it costs besides: the enable bits of the other external lines change
- * through weir_avr_line_on() and weir_avr_line_off(), a bucket on TIMER0 clears ACME and PUD of
- * SFIOR, and the vector table is its own (link ports/avr/start/start.S with -nostartfiles).
+ * A firmware can have one such line, on an 8-bit timer of its own (TIMER0 or TIMER2). The entries
+ * own the registers r2 to r10 in every file of the firmware (-ffixed-r2 to -ffixed-r10), and no
+ * library function that uses these registers may run while interrupts are on. The enable bits of
+ * the other external lines must be changed through weir_avr_line_on() and weir_avr_line_off(). A
+ * bucket on TIMER0 clears ACME and PUD of SFIOR. The flavour has its own vector table (link
+ * ports/avr/start/start.S with -nostartfiles).
  *
  *   r2  SREG while an entry runs
  *   r3  scratch
@@ -23,8 +23,8 @@
  *   r10 strict, lazy: the compare value one interval after a restart; bursty: SUSTAINED; bucket:
  *       the next token's instant while the limiter masks, else scratch
  *
- * The entry stands in the vector's own slot and runs into the handler, an ordinary C interrupt
- * function, with every register and SREG as they were.
+ * The entry stands in the vector's own slot. It runs into the handler, an ordinary C interrupt
+ * function, with every register and SREG unchanged.
  */
 #ifndef WEIR_AVR_FAST_H
 #define WEIR_AVR_FAST_H
@@ -48,8 +48,9 @@ register uint8_t weir_fast_r9 __asm__("r9");
 register uint8_t weir_fast_r10 __asm__("r10");
 
 /*
- * A register that interrupts change as well, read and written when that is said: the compiler takes
- * these variables for its own, and would use again what it has read or written before.
+ * Reads or writes a register that interrupts change, too, exactly where the program says so. The
+ * compiler assumes that it alone changes the variables in these registers, and would reuse an old
+ * value.
  */
 #define WEIR_FAST_GET(number)                                                                                                              \
     __extension__({                                                                                                                        \
@@ -60,8 +61,8 @@ register uint8_t weir_fast_r10 __asm__("r10");
 #define WEIR_FAST_SET(number, value) __asm__ volatile("mov " number ", %0" ::"r"((uint8_t) (value)))
 
 /*
- * Bits of r9; for bursty of r10. None is a flag bit of timer 0 (1) or timer 2 (7), so a `mov` from
- * r7 clears them without touching SREG.
+ * Bits of r9, or of r10 if the policy is bursty. None of them is a flag bit of timer 0 (1) or timer
+ * 2 (7), so that a `mov` from r7 clears them without touching SREG.
  */
 #define WEIR_FAST_HELD 3
 #define WEIR_FAST_SUSTAINED 4
@@ -69,8 +70,8 @@ register uint8_t weir_fast_r10 __asm__("r10");
 #define WEIR_FAST_AGED 5
 
 /*
- * Which entry: known to the assembler as a number. A bursty one counts down to below 0 in a byte:
- * from 128 at most.
+ * The kind of the entry, as a number for the assembler. A bursty entry counts down to below 0 in a
+ * byte, so its burst is at most 128.
  */
 #define WEIR_FAST_STRICT_EAGER 1
 #define WEIR_FAST_STRICT_LAZY 2
@@ -84,8 +85,7 @@ register uint8_t weir_fast_r10 __asm__("r10");
      : (config).policy == WEIR_LIMIT_BUCKET && (config).timing == WEIR_LIMIT_LAZY && (config).burst > 1 ? WEIR_FAST_BUCKET                 \
                                                                                                         : 0)
 /*
- * The longest interval (in ticks) that fits: the timer has 8 bits, and a bucket looks `burst`
- * intervals ahead.
+ * The longest interval in ticks: the timer has 8 bits, and a bucket looks `burst` intervals ahead.
  */
 #define WEIR_FAST_FITS(config)                                                                                                             \
     ((config).interval >= 4 && (config).lag < (config).interval &&                                                                         \
@@ -122,9 +122,11 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".popsection\n"
 
 /*
- * regehr2005 §3.2. The timer stands still until a request starts it, and its interrupt stands in
- * the vector's slot: mask, start; stop, unmask. Its flag is cleared in between: one taken a whole
- * wrap late may find a second match before it has stopped the timer.
+ * strict, eager (regehr2005 §3.2). The timer stands still until a request starts it. The timer's
+ * interrupt also stands in its vector's slot. A request masks the line and starts the timer; the
+ * expiry stops the timer and unmasks the line. The expiry clears the timer's flag in between: an
+ * interrupt that is taken a whole wrap late may find a second match before it has stopped the
+ * timer.
  */
 #define WEIR_FAST_STRICT_EAGER_CODE                                                                                                        \
     ".if %[kind] == 1\n"                                                                                                                   \
@@ -134,8 +136,9 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare flag says that the interval has passed; a request that finds it starts the next one.
- * The lag is that of an expiry: an interval that a request may end has none.
+ * strict, lazy. The compare flag says that the interval has passed, and a request that finds the
+ * flag set starts the next interval. The lag applies only to intervals that an expiry will end, not
+ * to those that a request may end.
  */
 #define WEIR_FAST_STRICT_LAZY_CODE                                                                                                         \
     ".if %[kind] == 2\n"                                                                                                                   \
@@ -182,9 +185,10 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * regehr2005 §3.3, its optimisation without its losses. The timer restarts itself at each match;
- * its flag says that the period is over. r4 goes below zero at one request too many, or one earlier
- * while requests keep waiting (SUSTAINED).
+ * bursty: the optimisation of regehr2005 §3.3, without the requests that it loses. The timer
+ * restarts itself at each match, and its flag says that the period is over. r4 counts the requests
+ * left, and falls below zero at the first request too many. While requests keep waiting
+ * (SUSTAINED), it falls below zero one request earlier.
  */
 #define WEIR_FAST_BURSTY_CODE                                                                                                              \
     ".if %[kind] == 3\n"                                                                                                                   \
@@ -357,12 +361,12 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
 /* clang-format on */
 
 /*
- * Bytes that the entries read: the burst, what is left of it once an expiry has served one and the
- * last is to mask; by how many ticks a bucket with a token is not full at most; EIMSK while masked,
- * and whether an expiry waits.
+ * Bytes that the entries read: the burst; the part of the burst that is left once an expiry has
+ * served one request and the last one will mask; the largest number of ticks for which a bucket
+ * with a token is not full; the value of EIMSK while masked; and whether an expiry waits.
  */
 extern uint8_t weir_fast_burst, weir_fast_rest, weir_fast_slack, weir_fast_off, weir_fast_parked;
-/* Whether r6 holds EIMSK while masked, too. */
+/* Whether r6 also holds the value of EIMSK while masked. */
 extern uint8_t weir_fast_off_in_r6;
 
 WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
@@ -379,9 +383,9 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
 }
 
 /*
- * The entries run into the handler: same section, entries in subsection 0, handler in subsection 1,
- * whichever of the two the compiler emits first. (The semicolon turns the rest of the compiler's
- * .section line into a comment.)
+ * Puts the entries in front of the handler: both are in the same section, the entries in subsection
+ * 0 and the handler in subsection 1, in whichever order the compiler emits them. (The semicolon
+ * turns the rest of the compiler's .section line into a comment.)
  */
 #define WEIR_FAST_SECTION ".lowtext.weir"
 #define WEIR_FAST_HANDLER __attribute__((signal, used, noinline, section(WEIR_FAST_SECTION ",\"ax\",@progbits\n\t.subsection 1 ;")))
@@ -392,7 +396,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     WEIR_AVR_DEFINE_FAST_(name, name##_config, WEIR_AVR_##line, WEIR_AVR_##timer, "")
 
 /**
- * Limits an interrupt function that exists already and ends in reti, say a vendor's: no body
+ * Limits an interrupt function that exists already and ends in reti, such as a vendor's. No body
  * follows.
  */
 #define WEIR_AVR_WRAP(name, line, timer, handler, ...)                                                                                     \
@@ -404,128 +408,129 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
     WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                               \
     WEIR_FAST_HANDLER void __vector_weir_fast_handler(void)
 
-#define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                           \
-    uint8_t weir_fast_burst;                                                                                                               \
-    uint8_t weir_fast_rest;                                                                                                                \
-    uint8_t weir_fast_slack;                                                                                                               \
-    uint8_t weir_fast_off;                                                                                                                 \
-    uint8_t weir_fast_parked;                                                                                                              \
-    uint8_t weir_fast_off_in_r6;                                                                                                           \
-    __attribute__((naked, used)) static void name##_entry(void)                                                                            \
-    {                                                                                                                                      \
-        __asm__ volatile(                                                                                                                  \
-            WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                              \
-                            ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE                  \
-                                WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"                     \
-            :                                                                                                                              \
-            : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                                            \
-              [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                                      \
-              [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),                  \
-              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((((config).burst - 1u) * (config).interval) & 255u),     \
-              [lag] "n"((config).lag), [whole] "n"(((config).burst * (config).interval) & 255u), [sreg] "I"(_SFR_IO_ADDR(SREG)),           \
-              [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [eifr] "I"(_SFR_IO_ADDR(EIFR)),                          \
-              [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)), [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))),       \
-              [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))), [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                \
-    }                                                                                                                                      \
-    WEIR_INLINE void name##_start(void)                                                                                                    \
-    {                                                                                                                                      \
-        name##_check();                                                                                                                    \
-        if (WEIR_FAST_KIND(config) == 0) {                                                                                                 \
-            weir_avr_fast_lacks_this_policy();                                                                                             \
-        }                                                                                                                                  \
-        if (!WEIR_FAST_FITS(config)) {                                                                                                     \
-            weir_avr_fast_interval_does_not_fit();                                                                                         \
-        }                                                                                                                                  \
-        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
-        {                                                                                                                                  \
-            bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                 \
-            weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                  \
-            weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                         \
-            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT)                                             \
-                           : eager                                    ? WEIR_AVR_OF(timer, BIT)                                            \
-                                                                      : 1u << WEIR_FAST_AGED;                                                                                 \
-            weir_fast_r10 = 0;                                                                                                             \
-            WEIR_FAST_SET("r5", EIMSK | WEIR_AVR_OF(line, BIT));                                                                           \
-            weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                     \
-            weir_fast_burst = (config).burst;                                                                                              \
-            weir_fast_rest = (uint8_t) ((config).burst - 2u);                                                                              \
-            weir_fast_slack = (uint8_t) (((config).burst - 1u) * (config).interval);                                                       \
-            weir_fast_off_in_r6 = WEIR_FAST_KIND(config) != WEIR_FAST_BUCKET;                                                              \
-            weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET                                                                      \
-                               ? (uint8_t) (weir_fast_r7 + (config).interval - (WEIR_AVR_OF(timer, NUMBER) == WEIR_AVR_TIMER0_NUMBER))     \
-                               : weir_fast_off;                                                                                            \
-            weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                    \
-            WEIR_AVR_DISARM(timer);                                                                                                        \
-            WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (eager ? (config).lag : 0u));                               \
-            if (eager) {                                                                                                                   \
-                weir_fast_r4 = WEIR_AVR_OF(timer, CONTROL);                                                                                \
-                WEIR_AVR_OF(timer, CONTROL) = 0;                                                                                           \
-                WEIR_AVR_FORGET(timer);                                                                                                    \
-                WEIR_AVR_ARM(timer);                                                                                                       \
-            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY) {                                                                       \
-                WEIR_AVR_OF(timer, CONTROL) |= WEIR_AVR_OF(timer, CLEAR_ON_MATCH);                                                         \
-                WEIR_AVR_AT(timer) = (uint8_t) ((config).interval - 1u);                                                                   \
-                WEIR_AVR_NOW(timer) = 0;                                                                                                   \
-                WEIR_AVR_FORGET(timer);                                                                                                    \
-            } else {                                                                                                                       \
-                if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_LAZY) {                                                                     \
-                    weir_fast_r4 = (uint8_t) (WEIR_AVR_AT(timer) - (config).lag);                                                          \
-                    weir_fast_r10 = WEIR_AVR_AT(timer);                                                                                    \
-                }                                                                                                                          \
-                if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                          \
-                    WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                     \
-                }                                                                                                                          \
-                /* A bucket is full at once. */                                                                                            \
-                WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 2u);                                                                 \
-            }                                                                                                                              \
-            EIMSK = WEIR_FAST_GET("r5");                                                                                                   \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    WEIR_INLINE void name##_disable(void)                                                                                                  \
-    {                                                                                                                                      \
-        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
-        {                                                                                                                                  \
-            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") & ~WEIR_AVR_OF(line, BIT));                                                            \
-            EIMSK = weir_fast_off;                                                                                                         \
-            if (WEIR_FAST_KIND(config) != WEIR_FAST_STRICT_EAGER && (TIMSK & WEIR_AVR_OF(timer, BIT)) != 0) {                              \
-                /* Masked: the expiry waits for the user, its flag remembers that it was due. */                                           \
-                weir_fast_parked = 1;                                                                                                      \
-                WEIR_AVR_DISARM(timer);                                                                                                    \
-            }                                                                                                                              \
-        }                                                                                                                                  \
-    }                                                                                                                                      \
-    WEIR_INLINE void name##_enable(void)                                                                                                   \
-    {                                                                                                                                      \
-        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                  \
-        {                                                                                                                                  \
-            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") | WEIR_AVR_OF(line, BIT));                                                             \
-            if (weir_fast_parked != 0) {                                                                                                   \
-                weir_fast_parked = 0;                                                                                                      \
-                if (WEIR_AVR_PASSED(timer)) {                                                                                              \
-                    /* At once; but the counter has gone on: were it near its next match, that would come too soon. */                     \
-                    WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 3u);                                                             \
-                    WEIR_AVR_FORGET(timer);                                                                                                \
-                }                                                                                                                          \
-                WEIR_AVR_ARM(timer);                                                                                                       \
-            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER ? WEIR_AVR_OF(timer, CONTROL) == 0                                 \
-                                                                        : (TIMSK & WEIR_AVR_OF(timer, BIT)) == 0) {                        \
-                EIMSK = WEIR_FAST_GET("r5");                                                                                               \
-            }                                                                                                                              \
-        }                                                                                                                                  \
+#define WEIR_AVR_DEFINE_ENTRY_(name, config, line, timer, serve)                                                                                                                   \
+    uint8_t weir_fast_burst;                                                                                                                                                       \
+    uint8_t weir_fast_rest;                                                                                                                                                        \
+    uint8_t weir_fast_slack;                                                                                                                                                       \
+    uint8_t weir_fast_off;                                                                                                                                                         \
+    uint8_t weir_fast_parked;                                                                                                                                                      \
+    uint8_t weir_fast_off_in_r6;                                                                                                                                                   \
+    __attribute__((naked, used)) static void name##_entry(void)                                                                                                                    \
+    {                                                                                                                                                                              \
+        __asm__ volatile(                                                                                                                                                          \
+            WEIR_FAST_TABLE ".pushsection " WEIR_FAST_SECTION                                                                                                                      \
+                            ", \"ax\", @progbits\n.subsection 0\n" WEIR_FAST_STRICT_EAGER_CODE WEIR_FAST_STRICT_LAZY_CODE                                                          \
+                                WEIR_FAST_BURSTY_CODE WEIR_FAST_BUCKET_CODE "weir_fast_serve:\n" serve ".popsection\n"                                                             \
+            :                                                                                                                                                                      \
+            : [kind] "n"(WEIR_FAST_KIND(config)), [line_vector] "n"(WEIR_AVR_OF(line, NUMBER)),                                                                                    \
+              [timer_vector] "n"(WEIR_AVR_OF(timer, NUMBER)), [bit] "n"(WEIR_AVR_OF(line, POSITION)),                                                                              \
+              [flag] "n"(WEIR_AVR_OF(timer, POSITION)), [held] "n"(WEIR_FAST_HELD), [sustained] "n"(WEIR_FAST_SUSTAINED),                                                          \
+              [aged] "n"(WEIR_FAST_AGED), [stay] "n"(WEIR_FAST_STAY), [slack] "n"((((config).burst - 1u) * (config).interval) & 255u),                                             \
+              [lag] "n"((config).lag), [whole] "n"(((config).burst * (config).interval) & 255u), [sreg] "I"(_SFR_IO_ADDR(SREG)),                                                   \
+              [sfior] "I"(_SFR_IO_ADDR(SFIOR)), [eimsk] "I"(_SFR_IO_ADDR(EIMSK)), [eifr] "I"(_SFR_IO_ADDR(EIFR)),                                                                  \
+              [timsk] "I"(_SFR_IO_ADDR(TIMSK)), [tifr] "I"(_SFR_IO_ADDR(TIFR)), [tcnt] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COUNT))),                                               \
+              [ocr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, COMPARE))), [tccr] "I"(_SFR_IO_ADDR(WEIR_AVR_OF(timer, CONTROL))));                                                        \
+    }                                                                                                                                                                              \
+    WEIR_INLINE void name##_start(void)                                                                                                                                            \
+    {                                                                                                                                                                              \
+        name##_check();                                                                                                                                                            \
+        if (WEIR_FAST_KIND(config) == 0) {                                                                                                                                         \
+            weir_avr_fast_lacks_this_policy();                                                                                                                                     \
+        }                                                                                                                                                                          \
+        if (!WEIR_FAST_FITS(config)) {                                                                                                                                             \
+            weir_avr_fast_interval_does_not_fit();                                                                                                                                 \
+        }                                                                                                                                                                          \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                                                          \
+        {                                                                                                                                                                          \
+            bool eager = WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER;                                                                                                         \
+            weir_fast_r7 = eager ? 0 : (uint8_t) WEIR_AVR_OF(timer, BIT);                                                                                                          \
+            weir_fast_r8 = WEIR_AVR_OF(line, BIT);                                                                                                                                 \
+            weir_fast_r9 = WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? WEIR_AVR_OF(line, BIT)                                                                                     \
+                           : eager                                    ? WEIR_AVR_OF(timer, BIT)                                                                                    \
+                                                                      : 1u << WEIR_FAST_AGED;                                                                                                                         \
+            weir_fast_r10 = 0;                                                                                                                                                     \
+            WEIR_FAST_SET("r5", EIMSK | WEIR_AVR_OF(line, BIT));                                                                                                                   \
+            weir_fast_off = EIMSK & (uint8_t) ~WEIR_AVR_OF(line, BIT);                                                                                                             \
+            weir_fast_burst = (config).burst;                                                                                                                                      \
+            weir_fast_rest = (uint8_t) ((config).burst - 2u);                                                                                                                      \
+            weir_fast_slack = (uint8_t) (((config).burst - 1u) * (config).interval);                                                                                               \
+            weir_fast_off_in_r6 = WEIR_FAST_KIND(config) != WEIR_FAST_BUCKET;                                                                                                      \
+            weir_fast_r6 = WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET                                                                                                              \
+                               ? (uint8_t) (weir_fast_r7 + (config).interval - (WEIR_AVR_OF(timer, NUMBER) == WEIR_AVR_TIMER0_NUMBER))                                             \
+                               : weir_fast_off;                                                                                                                                    \
+            weir_fast_r4 = (uint8_t) (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY ? (config).burst : (config).interval);                                                            \
+            WEIR_AVR_DISARM(timer);                                                                                                                                                \
+            WEIR_AVR_AT(timer) = (uint8_t) (weir_fast_r7 + (config).interval - (eager ? (config).lag : 0u));                                                                       \
+            if (eager) {                                                                                                                                                           \
+                weir_fast_r4 = WEIR_AVR_OF(timer, CONTROL);                                                                                                                        \
+                WEIR_AVR_OF(timer, CONTROL) = 0;                                                                                                                                   \
+                WEIR_AVR_FORGET(timer);                                                                                                                                            \
+                WEIR_AVR_ARM(timer);                                                                                                                                               \
+            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_BURSTY) {                                                                                                               \
+                WEIR_AVR_OF(timer, CONTROL) |= WEIR_AVR_OF(timer, CLEAR_ON_MATCH);                                                                                                 \
+                WEIR_AVR_AT(timer) = (uint8_t) ((config).interval - 1u);                                                                                                           \
+                WEIR_AVR_NOW(timer) = 0;                                                                                                                                           \
+                WEIR_AVR_FORGET(timer);                                                                                                                                            \
+            } else {                                                                                                                                                               \
+                if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_LAZY) {                                                                                                             \
+                    weir_fast_r4 = (uint8_t) (WEIR_AVR_AT(timer) - (config).lag);                                                                                                  \
+                    weir_fast_r10 = WEIR_AVR_AT(timer);                                                                                                                            \
+                }                                                                                                                                                                  \
+                if (WEIR_FAST_KIND(config) == WEIR_FAST_BUCKET) {                                                                                                                  \
+                    WEIR_AVR_AT(timer) = weir_fast_r6;                                                                                                                             \
+                }                                                                                                                                                                  \
+                /* Sets the counter just before the match, so that the bucket is full at once. */                                                                                  \
+                WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 2u);                                                                                                         \
+            }                                                                                                                                                                      \
+            EIMSK = WEIR_FAST_GET("r5");                                                                                                                                           \
+        }                                                                                                                                                                          \
+    }                                                                                                                                                                              \
+    WEIR_INLINE void name##_disable(void)                                                                                                                                          \
+    {                                                                                                                                                                              \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                                                          \
+        {                                                                                                                                                                          \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") & ~WEIR_AVR_OF(line, BIT));                                                                                                    \
+            EIMSK = weir_fast_off;                                                                                                                                                 \
+            if (WEIR_FAST_KIND(config) != WEIR_FAST_STRICT_EAGER && (TIMSK & WEIR_AVR_OF(timer, BIT)) != 0) {                                                                      \
+                /* The line is masked, so the expiry waits for the user. This flag remembers that the expiry is due. */                                                            \
+                weir_fast_parked = 1;                                                                                                                                              \
+                WEIR_AVR_DISARM(timer);                                                                                                                                            \
+            }                                                                                                                                                                      \
+        }                                                                                                                                                                          \
+    }                                                                                                                                                                              \
+    WEIR_INLINE void name##_enable(void)                                                                                                                                           \
+    {                                                                                                                                                                              \
+        ATOMIC_BLOCK(ATOMIC_RESTORESTATE)                                                                                                                                          \
+        {                                                                                                                                                                          \
+            WEIR_FAST_SET("r5", WEIR_FAST_GET("r5") | WEIR_AVR_OF(line, BIT));                                                                                                     \
+            if (weir_fast_parked != 0) {                                                                                                                                           \
+                weir_fast_parked = 0;                                                                                                                                              \
+                if (WEIR_AVR_PASSED(timer)) {                                                                                                                                      \
+                    /* Have the expiry come at once. The counter is set back, because it has gone on counting and may be so near the match that the expiry would come too soon. */ \
+                    WEIR_AVR_NOW(timer) = (uint8_t) (WEIR_AVR_AT(timer) - 3u);                                                                                                     \
+                    WEIR_AVR_FORGET(timer);                                                                                                                                        \
+                }                                                                                                                                                                  \
+                WEIR_AVR_ARM(timer);                                                                                                                                               \
+            } else if (WEIR_FAST_KIND(config) == WEIR_FAST_STRICT_EAGER ? WEIR_AVR_OF(timer, CONTROL) == 0                                                                         \
+                                                                        : (TIMSK & WEIR_AVR_OF(timer, BIT)) == 0) {                                                                \
+                EIMSK = WEIR_FAST_GET("r5");                                                                                                                                       \
+            }                                                                                                                                                                      \
+        }                                                                                                                                                                          \
     }
 
 /**
- * Starts limiting: the timer runs (weir_avr_run_timer), the line's trigger is set up. Enables the
- * line. From a thread, or before interrupts are on.
+ * Starts limiting and enables the line. Start the timer (weir_avr_run_timer) and set up the line's
+ * trigger first. Call it from a thread, or before interrupts are on.
  */
 #define weir_avr_start(name) name##_start()
-/** The user wants the line on, or off, for as long as he says (regehr2005 §4). Any context. */
+/** Switches the line on or off on behalf of the user, until the next such call (regehr2005 §4). Any
+    context. */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
 
 /**
- * Switches another external line on or off, beside the limited one: instead of EIMSK, whose next
- * value the entries keep in registers. Any context.
+ * Switches an external line other than the limited one on or off. Use these instead of EIMSK,
+ * because the entries keep the next value of EIMSK in registers. Any context.
  */
 #define weir_avr_line_on(line) weir_fast_other_line((uint8_t) (1u << (line)), true)
 #define weir_avr_line_off(line) weir_fast_other_line((uint8_t) (1u << (line)), false)

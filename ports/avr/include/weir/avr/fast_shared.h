@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `fast` flavour of several sources on one timer (regehr2005 §3.5). Lines INT0 to INT3; a
- * 16-bit timer's channel A, which restarts at each match.
+ * The `fast` flavour for several sources on one timer (regehr2005 §3.5). The lines are INT0 to
+ * INT3. The timer is channel A of a 16-bit timer, which restarts at each match.
  *
  *   r2  SREG while an entry runs        r4, r6, r7, r8  requests left of INT0, INT1, INT2, INT3
  *   r3  scratch                         r5              EIMSK while nothing is masked: the user's bits
  *
- * The clearing interrupt touches no other register and not SREG: it takes two instructions per
- * source, and one that unmasks all sources.
+ * The interrupt that clears the counts touches no other register and not SREG. It takes two
+ * instructions per source, and one that unmasks all sources.
  */
 #ifndef WEIR_AVR_FAST_SHARED_H
 #define WEIR_AVR_FAST_SHARED_H
@@ -23,8 +23,8 @@
 #define WEIR_FAST_TEXT(x) WEIR_FAST_TEXT_(x)
 
 /**
- * A bursty source whose count the shared timer clears, as in weir/avr/c.h. The body of the handler
- * follows.
+ * Defines a bursty source whose count the shared timer clears, as in weir/avr/c.h. The body of the
+ * handler follows.
  */
 #define WEIR_AVR_LIMIT_SHARED(name, line, channel, ...)                                                                                    \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check_shared, .policy = WEIR_LIMIT_BURSTY, .timing = WEIR_LIMIT_EAGER, __VA_ARGS__)              \
@@ -85,14 +85,14 @@
                    section(".text.weir_" #name ",\"ax\",@progbits\n\t.subsection 1 ;"))) void __vector_weir_fast_##name(void)
 
 /**
- * The timer that clears the counts of the sources named in the body that follows, as in
- * weir/avr/c.h; the body may do nothing else.
+ * Defines the shared timer, whose body clears the counts of its sources, as in weir/avr/c.h. The
+ * body may do nothing else.
  */
 #define WEIR_AVR_SHARED_TIMER(channel, period) WEIR_AVR_FAST_SHARED_TIMER_(WEIR_AVR_##channel, period)
 #define WEIR_AVR_FAST_SHARED_TIMER_(channel, period)                                                                                       \
     uint8_t weir_fast_off;                                                                                                                 \
     uint8_t weir_fast_off_in_r6;                                                                                                           \
-    /* Registers have no value at reset: no source is enabled before the first start. */                                                   \
+    /* Registers have no defined value at reset. This code makes sure that no source is enabled before the first start. */                 \
     __attribute__((naked, used, section(".init3"))) static void weir_avr_shared_reset(void)                                                \
     {                                                                                                                                      \
         __asm__ volatile("clr r5");                                                                                                        \
@@ -117,7 +117,7 @@
     }                                                                                                                                      \
     WEIR_INLINE void weir_avr_shared_body(void)
 
-/** Clears one source's count; for the body of the shared timer. */
+/** Clears the count of one source. Call it in the body of the shared timer. */
 #define weir_avr_clear(name) name##_clear()
 /** Starts the shared timer's interrupts; call it once, after the sources. */
 #define weir_avr_start_shared() weir_avr_shared_start()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The policies that most sources need, in as few instructions as C allows: the limit machine of
- * core/, specialised to a constant configuration on a timer whose compare register can hold `due`
- * and whose compare flag can hold "`due` has passed".
+ * The policies that most sources need, in as few instructions as C allows. This is the limit
+ * machine of core/, specialised to a constant configuration. The timer's compare register holds
+ * `due`, and its compare flag holds "`due` has passed".
  *
  * Same states, same steps: the tests hold these against core/ event by event. What is special here
  * is only where the state lives:
@@ -19,8 +19,8 @@
 #include "weir/limit.h"
 
 /**
- * True iff lean.h has the policy; a constant if the configuration is one. Records and changes at
- * run time need the general machine.
+ * True iff lean.h implements the policy. It is a constant if the configuration is one. Records and
+ * changes at run time need the general machine.
  */
 #define WEIR_AVR_IS_LEAN(config)                                                                                                           \
     (!WEIR_LIMIT_RECORD && __builtin_constant_p((config).policy) && (config).trigger == WEIR_LIMIT_EDGE &&                                 \
@@ -28,9 +28,9 @@
       ((config).policy != WEIR_LIMIT_OFF && (config).timing == WEIR_LIMIT_LAZY)))
 
 /*
- * From GCC 8 on the assembler saves r0 and r1 only in interrupts that use them. To test a bit the
- * compiler reads a register into r0, and it stores zeros from r1: here it takes a register that is
- * saved anyway, which makes an interrupt 9 cycles shorter.
+ * From GCC 8 on, the assembler saves r0 and r1 only in interrupts that use them. To test a bit, the
+ * compiler would read a register into r0, and it would store zeros from r1. This macro reads into a
+ * register that is saved anyway, which makes an interrupt 9 cycles shorter.
  */
 #if __GNUC__ >= 8
 #define WEIR_AVR_READ(from)                                                                                                                \
@@ -62,22 +62,23 @@
 #define WEIR_AVR_AT(channel) WEIR_AVR_OF(channel, COMPARE)
 
 /**
- * True iff all instants of a limiter lie within 240 ticks: then one byte of the timer tells them
- * apart.
+ * True iff all instants of a limiter lie within 240 ticks. One byte of the timer then suffices to
+ * compare them.
  */
 #define WEIR_AVR_IS_SHORT(config) ((uint32_t) (config).burst * (config).interval <= 240u)
 /**
- * True iff an instant one interval from now is ahead even when it has been written and the flag
- * cleared, at any prescaler: see WEIR_AVR_AT_IN. Shorter ones are looked at; `weir generate` takes
- * none, since their interrupts take longer than the board's costs say.
+ * True iff an instant one interval from now is still ahead after it has been written and the flag
+ * has been cleared, at any prescaler: see WEIR_AVR_AT_IN. With a shorter interval the code checks
+ * whether the instant has passed. `weir generate` accepts no shorter interval, because such
+ * interrupts take longer than the board's costs state.
  */
 #define WEIR_AVR_IS_LONG(config) ((config).interval - (config).lag >= 16u)
 
 /*
- * Has the channel match `ahead` ticks from now, and forgets what it matched before. Whatever the
- * compiler is, at most 13 cycles pass from reading the counter to clearing the flag, so that the
- * match is still ahead then if `ahead` ticks are longer: it is neither missed for a whole wrap nor
- * forgotten. TIMER1C and timer 3 have registers beyond the reach of `in` and `out`.
+ * Sets the channel's match `ahead` ticks from now, and clears the flag of an earlier match. With
+ * any compiler, at most 13 cycles pass from reading the counter to clearing the flag. If `ahead`
+ * ticks are longer than that, the match is still ahead then: it is neither missed for a whole wrap
+ * nor cleared. The registers of TIMER1C and timer 3 are beyond the reach of `in` and `out`.
  */
 #define WEIR_AVR_AT_IN(channel, ahead)                                                                                                     \
     do {                                                                                                                                   \
@@ -97,9 +98,10 @@
                      : "memory")
 
 /*
- * True iff the channel's instant, `at`, has passed or is reached right now: a match may have missed
- * it. Instants lie less than half the timer's range away. Before GCC 8 the temporary register is
- * saved in any interrupt; later two that the handler has anyway cost less, and the instant is read
+ * True iff the channel's instant `at` has passed or is reached right now, so that the timer may
+ * have missed the match. Instants lie less than half the timer's range away. Before GCC 8 every
+ * interrupt saves the temporary register, so it costs nothing here. Later compilers save it only if
+ * it is used; then two registers that the handler saves anyway are cheaper, and the instant is read
  * back.
  */
 #define WEIR_AVR_IS_REACHED(channel, at)                                                                                                   \
@@ -135,9 +137,9 @@
 #endif
 
 /**
- * Has the channel match at once, and once. Three ticks are longer than 13 cycles but at prescaler
- * 1, which leaves the flag unset and the instant behind: 16 are longer at any. `is_short` tries
- * three first.
+ * Sets the match so that it comes at once, and only once. Three ticks are longer than 13 cycles
+ * except at prescaler 1, where the match may be missed; 16 ticks are longer at any prescaler. If
+ * `is_short`, three ticks are tried first.
  */
 #define WEIR_AVR_AT_ONCE(channel, is_short)                                                                                                \
     do {                                                                                                                                   \
@@ -152,9 +154,10 @@
     } while (0)
 
 /**
- * Has the channel match at an instant even if it has passed or is reached while the register is
- * being written: a little later, not a whole wrap later, and once. (Forgotten first, looked at
- * then: an instant that is ahead at the look is not forgotten.)
+ * Sets the channel's match to an instant that may have passed, or may be reached while the register
+ * is being written. In these cases the match comes a little later instead of a whole wrap later,
+ * and only once. (The flag is cleared before the check, so that a match after the check is never
+ * cleared.)
  */
 #define WEIR_AVR_AT_SOON(channel, is_short, instant)                                                                                       \
     do {                                                                                                                                   \
@@ -166,8 +169,9 @@
         }                                                                                                                                  \
     } while (0)
 /**
- * One interval from now. What was matched before is forgotten in the channel's own interrupt, too:
- * one taken a whole wrap late may find a second match before the register has moved on.
+ * Sets the match one interval from now, and clears the flag even in the channel's own interrupt: an
+ * interrupt that is taken a whole wrap late may find a second match before the register has
+ * changed.
  */
 #define WEIR_AVR_AT_INTERVAL(channel, config, lag)                                                                                         \
     do {                                                                                                                                   \
@@ -179,8 +183,8 @@
     } while (0)
 
 /**
- * A held request whose interval ends while the user has the source off waits for the user; without
- * one the limiter lets go.
+ * The interval has ended while the user has the source off. A held request then waits for the user;
+ * without a held request the limiter no longer masks the source.
  */
 #define WEIR_AVR_LEAN_USER_OFF(channel, state, aged)                                                                                       \
     do {                                                                                                                                   \
@@ -193,8 +197,8 @@
     } while (0)
 
 /**
- * The user wants the source on. The limiter has it masked iff the channel's interrupt is on, or a
- * request waits: that is served from the channel's interrupt, at once.
+ * The user switches the source on. The limiter has the source masked iff the channel's interrupt is
+ * enabled or a request waits. A waiting request is served at once from the channel's interrupt.
  */
 #define WEIR_AVR_LEAN_ENABLE(line, channel, config, state)                                                                                 \
     do {                                                                                                                                   \
@@ -248,9 +252,9 @@
     } while (0)
 
 /*
- * The next instant from the nominal one; from now if that is a whole interval late. The flag is
- * left as it is: a second match, a whole wrap late, serves one more. That is within J, and a bucket
- * is full by then.
+ * Sets the next instant one interval after the nominal one, or one interval from now if that
+ * instant has passed. The flag is not cleared: after a whole wrap a second match serves one request
+ * more. That is within J, and a bucket is full by then.
  */
 #define WEIR_AVR_AT_NEXT(channel, config)                                                                                                  \
     do {                                                                                                                                   \
@@ -261,7 +265,7 @@
         }                                                                                                                                  \
     } while (0)
 
-/* Where the next interval ends is all that tells strict from paced. */
+/* strict and paced differ only in where the next interval ends. */
 #define WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, next_unmasked, next_masked)                                      \
     do {                                                                                                                                   \
         uint8_t weir_flags_ = (state).flags;                                                                                               \
@@ -276,7 +280,7 @@
                 (state).flags = WEIR_LIMIT_IS_AGED;                                                                                        \
                 break;                                                                                                                     \
             }                                                                                                                              \
-            /* Its flags stay: masked, since requests keep waiting. */                                                                     \
+            /* The source stays masked and its flags are unchanged, because requests keep waiting. */                                      \
             WEIR_AVR_ACK(line);                                                                                                            \
         } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED) || WEIR_AVR_PENDING(line)) {       \
             (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
@@ -293,20 +297,22 @@
     } while (0)
 
 /*
- * strict: counted from the service, less the least latency if the next service is an expiry's, too.
+ * strict: the interval begins at the service. It is shortened by the least latency if an expiry
+ * makes the next service, too.
  */
 #define WEIR_AVR_STRICT_LAZY_EXPIRED(line, channel, config, state, serve)                                                                  \
     WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_INTERVAL(channel, config, 0u),                           \
                                  WEIR_AVR_AT_INTERVAL(channel, config, (config).lag))
 
-/* paced: counted from the nominal instant. */
+/* paced: the interval begins at the nominal instant. */
 #define WEIR_AVR_PACED_LAZY_REQUEST(line, channel, config, state, serve) WEIR_AVR_STRICT_LAZY_REQUEST(line, channel, config, state, serve)
 #define WEIR_AVR_PACED_LAZY_EXPIRED(line, channel, config, state, serve)                                                                   \
     WEIR_AVR_SPACED_LAZY_EXPIRED(line, channel, config, state, serve, WEIR_AVR_AT_NEXT(channel, config), WEIR_AVR_AT_NEXT(channel, config))
 
 /* -------------------------------------------------------------- bursty, lazy (regehr2005 §3.3) */
 
-/* The first request too many takes the count of a burst of 255 to 0. */
+/* True iff the count has wrapped: with a burst of 255, the first request too many takes the count
+   to 0. */
 #define WEIR_AVR_BURSTY_WRAPPED(config, state) ((config).burst == UINT8_MAX && (state).count == 0)
 
 #define WEIR_AVR_BURSTY_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
@@ -322,7 +328,7 @@
                 WEIR_AVR_AT_INTERVAL(channel, config, 0u);                                                                                 \
                 (state).count = 1;                                                                                                         \
             } else if ((state).flags != WEIR_AVR_ZERO) {                                                                                   \
-                /* The last of a burst after one that had to wait: masked with it, unless its period is over. */                           \
+                /* The last request of a burst after a request that had to wait: mask the source, unless the period is over. */            \
                 if (WEIR_AVR_PASSED(channel)) {                                                                                            \
                     (state).flags = WEIR_AVR_ZERO;                                                                                         \
                 } else {                                                                                                                   \
@@ -366,8 +372,8 @@
 /* ----------------------------------------------------- bursty, eager, on a shared timer (§3.5) */
 
 /**
- * True iff a source on a shared timer needs no general machine. What waits in the pending bit
- * interrupts by itself once the source is unmasked.
+ * True iff a source on a shared timer does not need the general machine. A request in the pending
+ * bit interrupts by itself once the source is unmasked.
  */
 #define WEIR_AVR_SHARED_IS_LEAN(config) (!WEIR_LIMIT_RECORD && (config).trigger == WEIR_LIMIT_EDGE)
 
@@ -395,8 +401,9 @@
 #define WEIR_AVR_BUCKET_SLACK(config) ((weir_ticks_t) ((weir_ticks_t) ((config).burst - 1u) * (config).interval))
 
 /*
- * True iff the bucket is empty: it will be full too far ahead. One byte tells if a whole bucket
- * fits into it; just past the instant counts as full.
+ * True iff the bucket is empty, that is, it will be full too far ahead for a token to be there. One
+ * byte suffices for this if a whole bucket fits into it. A bucket whose instant has just passed
+ * counts as full.
  */
 #define WEIR_AVR_BUCKET_EMPTY(channel, config)                                                                                             \
     (WEIR_AVR_IS_SHORT(config)                                                                                                             \
@@ -407,26 +414,27 @@
                (weir_ticks_t) (WEIR_TICKS_HALF - WEIR_AVR_BUCKET_SLACK(config)))
 
 /*
- * True iff an instant one interval after another that has just been ahead is still ahead when it
- * has been written. At most 40 cycles pass meanwhile, and intervals that are told apart by one byte
- * have a prescaler of 8 or more.
+ * True iff an instant one interval after one that was ahead just now is still ahead once it has
+ * been written. At most 40 cycles pass in between. Intervals whose instants are compared in one
+ * byte have a prescaler of 8 or more.
  */
 #define WEIR_AVR_BUCKET_IS_LONG(config) (WEIR_AVR_IS_LONG(config) && ((config).interval >= 40u || WEIR_AVR_IS_SHORT(config)))
 /*
- * The register moves on to the instant, about an interval ahead or more, at which the bucket will
- * be full.
+ * The register moves to the instant at which the bucket will be full, about an interval ahead or
+ * more.
  */
 #define WEIR_AVR_BUCKET_FULL_AT(channel, config, instant)                                                                                  \
     do {                                                                                                                                   \
         if (WEIR_AVR_BUCKET_IS_LONG(config)) {                                                                                             \
-            /* The flag may have been set since it was read: forgotten only after the register has moved on. */                            \
+            /* The flag may have been set since it was read, so it is cleared only after the register has moved. */                        \
             WEIR_AVR_AT(channel) = (weir_ticks_t) (instant);                                                                               \
             WEIR_AVR_FORGET(channel);                                                                                                      \
         } else {                                                                                                                           \
             WEIR_AVR_AT_SOON(channel, WEIR_AVR_IS_SHORT(config), instant);                                                                 \
         }                                                                                                                                  \
     } while (0)
-/* In the channel's own interrupt: nothing is taken from the bucket, whose next token has come. */
+/* In the channel's own interrupt: no token is taken from the bucket, because the next token has
+   come. */
 #define WEIR_AVR_BUCKET_REFILL(channel, config)                                                                                            \
     do {                                                                                                                                   \
         weir_ticks_t weir_full_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                   \
@@ -436,8 +444,8 @@
         }                                                                                                                                  \
     } while (0)
 /*
- * The register holds the next token's instant, which has passed. If the bucket has been full for a
- * while, it lacks one token only.
+ * The register holds the instant of the next token, which has passed. If the bucket has been full
+ * for a while, it lacks only one token.
  */
 #define WEIR_AVR_BUCKET_LATE(channel, config)                                                                                              \
     do {                                                                                                                                   \
@@ -464,7 +472,7 @@
                     WEIR_AVR_ARM(channel);                                                                                                 \
                     break;                                                                                                                 \
                 }                                                                                                                          \
-                /* The token has come meanwhile. */                                                                                        \
+                /* The token has come in the meantime. */                                                                                  \
                 WEIR_AVR_AT(channel) = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                              \
             }                                                                                                                              \
             WEIR_AVR_BUCKET_FULL_AT(channel, config, WEIR_AVR_AT(channel) + (config).interval);                                            \
@@ -490,7 +498,7 @@
                 WEIR_AVR_BUCKET_REFILL(channel, config);                                                                                   \
                 break;                                                                                                                     \
             }                                                                                                                              \
-            /* Its flags stay: masked, since requests keep waiting. */                                                                     \
+            /* The source stays masked and its flags are unchanged, because requests keep waiting. */                                      \
             WEIR_AVR_ACK(line);                                                                                                            \
         } else if (weir_flags_ == (WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_HELD | WEIR_LIMIT_IS_SUSTAINED) || WEIR_AVR_PENDING(line)) {       \
             (state).flags = WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED;                                                                \
@@ -511,7 +519,7 @@
         weir_next_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + (config).interval);                                                            \
         WEIR_AVR_AT(channel) = weir_next_;                                                                                                 \
         if (WEIR_UNLIKELY(WEIR_AVR_IS_REACHED(channel, weir_next_))) {                                                                     \
-            /* So late that the next token is there, too: unmasked, with all that have come since. */                                      \
+            /* The interrupt is so late that the next token has come as well: unmask, with all tokens that have come since. */             \
             (state).flags = WEIR_LIMIT_IS_SUSTAINED;                                                                                       \
             WEIR_AVR_DISARM(channel);                                                                                                      \
             WEIR_AVR_UNMASK(line);                                                                                                         \
@@ -520,7 +528,7 @@
         serve;                                                                                                                             \
     } while (0)
 
-/* ------------------------------------------------------------------ the one that is configured */
+/* ------------------------------------------------------------ dispatch to the configured policy */
 
 #define WEIR_AVR_LEAN(event, line, channel, config, state, serve)                                                                          \
     do {                                                                                                                                   \
@@ -537,9 +545,9 @@
         }                                                                                                                                  \
     } while (0)
 
-/** The line's interrupt was taken; `serve` is the statement that runs the handler. */
+/** Handles the line's interrupt. `serve` is the statement that runs the handler. */
 #define WEIR_AVR_LEAN_REQUEST(line, channel, config, state, serve) WEIR_AVR_LEAN(REQUEST, line, channel, config, state, serve)
-/** The channel's interrupt was taken. */
+/** Handles the channel's interrupt. */
 #define WEIR_AVR_LEAN_EXPIRED(line, channel, config, state, serve) WEIR_AVR_LEAN(EXPIRED, line, channel, config, state, serve)
 
 #endif

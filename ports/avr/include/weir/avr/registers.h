@@ -2,8 +2,8 @@
 /**
  * The registers and bits of an ATmega128 that belong to a line and to a compare channel.
  *
- * A name such as INT0 is itself a macro (its bit number), so it is joined to WEIR_AVR_ before
- * anything else can expand it.
+ * A name such as INT0 is itself a macro (its bit number). So it is joined to WEIR_AVR_ before the
+ * preprocessor can expand it.
  */
 #ifndef WEIR_AVR_REGISTERS_H
 #define WEIR_AVR_REGISTERS_H
@@ -11,12 +11,12 @@
 #include <avr/io.h>
 
 #define WEIR_AVR_JOIN_(a, b) a##_##b
-/** A property of a line or channel: WEIR_AVR_OF(WEIR_AVR_INT0, ENABLES) is EIMSK. */
+/** Looks up a property of a line or channel: WEIR_AVR_OF(WEIR_AVR_INT0, ENABLES) is EIMSK. */
 #define WEIR_AVR_OF(what, property) WEIR_AVR_JOIN_(what, property)
 
 /*
- * Lines: the vector (and its number), the register and bit that enable the line, the register that
- * holds its pending bit (the same bit and its position).
+ * Properties of a line: the vector and its number, the register and bit that enable the line, and
+ * the register that holds the pending bit (at the same bit position).
  */
 #define WEIR_AVR_INT0_VECTOR INT0_vect
 #define WEIR_AVR_INT0_NUMBER 1
@@ -68,8 +68,8 @@
 #define WEIR_AVR_INT7_BIT 0x80
 
 /*
- * Compare channels: the vector, counter and compare register, the register and bit that enable the
- * interrupt, the register that holds the compare flag (the same bit).
+ * Properties of a compare channel: the vector, the counter, the compare register, the register and
+ * bit that enable the interrupt, and the register that holds the compare flag (at the same bit).
  */
 #define WEIR_AVR_TIMER1A_VECTOR TIMER1_COMPA_vect
 #define WEIR_AVR_TIMER1A_COUNT TCNT1
@@ -134,7 +134,7 @@
 #define WEIR_AVR_TIMER3C_FLAGS ETIFR
 #define WEIR_AVR_TIMER3C_BIT (1u << OCIE3C)
 
-/* The 8-bit timers have one channel each, for the fast flavour. */
+/* The 8-bit timers have one channel each. They serve only the fast flavour. */
 #define WEIR_AVR_TIMER0_VECTOR TIMER0_COMP_vect
 #define WEIR_AVR_TIMER0_NUMBER 15
 #define WEIR_AVR_TIMER0_POSITION 1
@@ -159,8 +159,8 @@
 #define WEIR_AVR_TIMER2_BIT (1u << OCIE2)
 
 /*
- * Sets or clears one bit in a register that others use too. Fixed-width arithmetic, so that no bit
- * is lost in a conversion. Called with interrupts off.
+ * Sets or clears one bit in a register that other code uses, too. The arithmetic has a fixed width,
+ * so that no bit is lost in a conversion. Call it with interrupts off.
  */
 #define WEIR_AVR_SET(reg, bit) ((reg) = (uint8_t) ((reg) | (uint8_t) (bit)))
 #define WEIR_AVR_CLEAR(reg, bit) ((reg) = (uint8_t) ((reg) & (uint8_t) ~(uint8_t) (bit)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Starting a timer at a prescaler, and intervals in its ticks.
+ * Starts timers at a prescaler, and converts intervals to their ticks.
  */
 #ifndef WEIR_AVR_TIMERS_H
 #define WEIR_AVR_TIMERS_H
@@ -10,9 +10,9 @@
 #include "weir/avr/registers.h"
 
 /*
- * The clock that a firmware is compiled for, in a section of its ELF file that no memory holds.
- * `weir run` reads it. Behind the `;`, a comment to the assembler, stand the flags that the
- * compiler gives a section of its own accord.
+ * Stores the clock for which the firmware was compiled in a section of the ELF file that is not
+ * loaded. `weir run` reads it. The `;` starts a comment for the assembler, which hides the section
+ * flags that the compiler appends.
  */
 #ifdef F_CPU
 static const uint32_t weir_clock_hz __attribute__((used, section(".weir.clock,\"\",@progbits;"))) = (uint32_t) (F_CPU);
@@ -36,7 +36,7 @@ static const uint32_t weir_clock_hz __attribute__((used, section(".weir.clock,\"
                            : 0u)
 
 /**
- * Runs the timer of a channel, counting freely: weir_avr_run_timer(TIMER1A, 8) counts once in 8
+ * Runs the timer of a channel in free-running mode: weir_avr_run_timer(TIMER1A, 8) counts once in 8
  * cycles. A prescaler that the timer lacks does not compile.
  */
 #define weir_avr_run_timer(channel, prescaler) WEIR_AVR_RUN_TIMER_(WEIR_AVR_##channel, prescaler)

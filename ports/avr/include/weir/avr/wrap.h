@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The `c` flavour around an interrupt function that exists already and ends in reti, say a vendor's
- * in a library: every register is saved around the decision, then the function is entered as if by
- * the interrupt itself.
+ * The `c` flavour around an existing interrupt function that ends in reti, such as a vendor's in a
+ * library. All call-used registers are saved around the limiter's decision. Then the function is
+ * entered as if the interrupt had called it directly.
  *
- * The library's handler keeps its code and only changes its name:
+ * The library's handler keeps its code; only its name changes:
  *     avr-objcopy --redefine-sym __vector_1=vendor_int0 vendor.o
  */
 #ifndef WEIR_AVR_WRAP_H
@@ -15,7 +15,7 @@
 #define WEIR_AVR_TEXT_(x) #x
 #define WEIR_AVR_TEXT(x) WEIR_AVR_TEXT_(x)
 
-/* The call-used registers of avr-gcc's ABI, and SREG. */
+/* Saves the call-used registers of avr-gcc's ABI, and SREG. */
 #define WEIR_AVR_SAVE                                                                                                                      \
     "push r0\n in r0, __SREG__\n push r0\n push r1\n clr r1\n push r18\n push r19\n push r20\n push r21\n push r22\n push r23\n push "     \
     "r24\n"                                                                                                                                \
@@ -25,7 +25,7 @@
     " pop r0\n out __SREG__, r0\n pop r0\n"
 
 /*
- * Runs `decide` and, iff it returns true, the handler: both find the registers as they were when
+ * Runs `decide` and, iff it returns true, the handler. Both find the registers as they were when
  * the interrupt was taken.
  */
 #define WEIR_AVR_ENTER(vector, decide, handler)                                                                                            \
@@ -37,7 +37,7 @@
 
 /**
  * Limits the interrupt function `handler` on `line` with the compare channel `channel`, like
- * WEIR_AVR_LIMIT, but no body follows.
+ * WEIR_AVR_LIMIT. No body follows.
  */
 #define WEIR_AVR_WRAP(name, line, channel, handler, ...)                                                                                   \
     WEIR_AVR_DEFINE_CHECK_(name, weir_avr_check, __VA_ARGS__)                                                                              \

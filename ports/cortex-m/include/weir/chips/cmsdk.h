@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The dual timer of Arm's Cortex-M System Design Kit (DDI 0479, 4.5) as a timer of the port: its
- * first half counts freely, its second half is the alarm.
+ * The dual timer of Arm's Cortex-M System Design Kit (DDI 0479, 4.5) as a timer of the port. Its
+ * first half counts freely, and its second half is the alarm.
  *
- * Another chip's timer is a header like this one: NAME_irq, NAME_begin(), NAME_now() (32 bits that
- * count up and wrap), NAME_set(left), NAME_acknowledge(), and then WEIR_CORTEX_M_TIMER(NAME).
- * NAME_set(left) interrupts once, `left` ticks from now, at least 1, and not earlier than the alarm
- * before it was set. A timer that cannot count so far interrupts as late as it can.
+ * To support another chip's timer, write a header like this one. It defines NAME_irq, NAME_begin(),
+ * NAME_now() (32 bits that count up and wrap), NAME_set(left) and NAME_acknowledge(), and then uses
+ * WEIR_CORTEX_M_TIMER(NAME). NAME_set(left) interrupts once, `left` ticks from now, where `left` is
+ * at least 1. It never interrupts earlier than the alarm that was set before. A timer that cannot
+ * count as far as `left` interrupts as late as it can.
  */
 #ifndef WEIR_CHIPS_CMSDK_H
 #define WEIR_CHIPS_CMSDK_H
 
 #include "weir/cortex_m/group.h"
 
-/** Registers of a half, from its first one on. */
+/** The registers of a half, as offsets in words from its first register. WEIR_CMSDK_SECOND is the
+    offset of the second half. */
 enum { WEIR_CMSDK_LOAD = 0, WEIR_CMSDK_VALUE = 1, WEIR_CMSDK_CONTROL = 2, WEIR_CMSDK_CLEAR = 3, WEIR_CMSDK_SECOND = 8 };
-/** Bits of the control register. */
+/** The bits of the control register. */
 enum { WEIR_CMSDK_ONE_SHOT = 1, WEIR_CMSDK_32_BITS = 2, WEIR_CMSDK_INTERRUPTS = 0x20, WEIR_CMSDK_ENABLED = 0x80 };
-/** The prescaler's bits. */
+/** The control register's bits for a prescaler. */
 #define WEIR_CMSDK_PRESCALER(divisor) ((divisor) == 1 ? 0u : (divisor) == 16 ? 1u << 2 : 2u << 2)
 
 /**
@@ -56,12 +58,12 @@ enum { WEIR_CMSDK_ONE_SHOT = 1, WEIR_CMSDK_32_BITS = 2, WEIR_CMSDK_INTERRUPTS = 
     }                                                                                                                                      \
     WEIR_CORTEX_M_TIMER(name)
 
-/** Registers of a single timer. */
+/** The registers of a single timer, as offsets in words from its first register. */
 enum { WEIR_CMSDK_TIMER_CONTROL = 0, WEIR_CMSDK_TIMER_VALUE = 1, WEIR_CMSDK_TIMER_RELOAD = 2, WEIR_CMSDK_TIMER_CLEAR = 3 };
 
 /**
- * Two single timers (DDI 0479, 4.4) as one: that at `base` counts freely, that at `alarm_base`,
- * which interrupts by line `irq`, is the alarm. They count every clock.
+ * Two single timers (DDI 0479, 4.4) as one timer of the port. The timer at `base` counts freely.
+ * The timer at `alarm_base`, which interrupts by line `irq`, is the alarm. Both count every clock.
  */
 #define WEIR_CMSDK_TWO_TIMERS(name, base, alarm_base, irq)                                                                                 \
     enum { name##_irq = (irq) };                                                                                                           \
@@ -77,7 +79,7 @@ enum { WEIR_CMSDK_TIMER_CONTROL = 0, WEIR_CMSDK_TIMER_VALUE = 1, WEIR_CMSDK_TIME
     {                                                                                                                                      \
         return ~name##_counter()[WEIR_CMSDK_TIMER_VALUE]; /* it counts down */                                                             \
     }                                                                                                                                      \
-    /* It counts from `left` to 0, and would begin anew: whoever acknowledges stops it. */                                                 \
+    /* The timer counts from `left` to 0 and would then begin again. The code that acknowledges the interrupt stops it. */                 \
     WEIR_INLINE void name##_set(weir_ticks_t left)                                                                                         \
     {                                                                                                                                      \
         name##_alarm()[WEIR_CMSDK_TIMER_CONTROL] = 0;                                                                                      \

@@ -4,16 +4,16 @@
  * Architecture Reference Manual, B3.3), and the cycle counter of the debug unit tells the time
  * (C1.8).
  *
- * SysTick has 24 bits, so an alarm that is further away comes in steps of 2^24 clocks, each of
- * which is an interrupt in which nothing is due. Where an RTOS ticks by SysTick, the group takes
- * its tick (WEIR_CORTEX_M_TICKED_GROUP).
+ * SysTick has 24 bits, so an alarm that is further away comes in steps of 2^24 clocks. Each step is
+ * an interrupt in which nothing is due. If an RTOS uses SysTick for its tick, the group uses that
+ * tick (WEIR_CORTEX_M_TICKED_GROUP).
  */
 #ifndef WEIR_CHIPS_SYSTICK_H
 #define WEIR_CHIPS_SYSTICK_H
 
 #include "weir/cortex_m/group.h"
 
-/** The furthest that SysTick counts, in clocks of the processor. */
+/** The largest interval that SysTick can count, in clocks of the processor. */
 #define WEIR_SYSTICK_MOST 0xffffffu
 
 /** Stops SysTick. */
@@ -22,7 +22,8 @@ WEIR_INLINE void weir_systick_stop(void)
     *(volatile uint32_t *) 0xe000e010u = 0; /* SYST_CSR */
 }
 
-/** Lets SysTick interrupt every `clocks` + 1 clocks of the processor: up to WEIR_SYSTICK_MOST. */
+/** Makes SysTick interrupt every `clocks` + 1 clocks of the processor. `clocks` is at most
+    WEIR_SYSTICK_MOST. */
 WEIR_INLINE void weir_systick_start(uint32_t clocks)
 {
     weir_systick_stop();
@@ -31,14 +32,14 @@ WEIR_INLINE void weir_systick_start(uint32_t clocks)
     *(volatile uint32_t *) 0xe000e010u = 7;      /* SYST_CSR: CLKSOURCE, TICKINT, ENABLE */
 }
 
-/** Starts the cycle counter, which stands still after a reset. */
+/** Starts the cycle counter, which a reset leaves stopped. */
 WEIR_INLINE void weir_cycles_begin(void)
 {
     *(volatile uint32_t *) 0xe000edfcu |= 1u << 24; /* DEMCR.TRCENA */
     *(volatile uint32_t *) 0xe0001000u |= 1u;       /* DWT_CTRL.CYCCNTENA */
 }
 
-/** Clocks of the processor: 32 bits that count up and wrap. */
+/** The number of clocks of the processor: 32 bits that count up and wrap. */
 WEIR_INLINE uint32_t weir_cycles(void)
 {
     return *(volatile uint32_t *) 0xe0001004u; /* DWT_CYCCNT */
@@ -48,8 +49,9 @@ WEIR_INLINE uint32_t weir_cycles(void)
 #define WEIR_SYSTICK(name) WEIR_SYSTICK_BESIDE(name, weir_cycles_begin(), weir_cycles())
 
 /**
- * WEIR_SYSTICK beside another counter: the statement `begin_it` starts it, and `instant` is what it
- * shows, 32 bits that count up once in a clock of the processor, and wrap.
+ * Does the same as WEIR_SYSTICK with another counter in place of the cycle counter. The statement
+ * `begin_it` starts the counter, and the expression `instant` is its value: 32 bits that count up
+ * once per clock of the processor, and wrap.
  */
 #define WEIR_SYSTICK_BESIDE(name, begin_it, instant)                                                                                       \
     enum { name##_irq = WEIR_NVIC_SYSTICK };                                                                                               \
@@ -57,7 +59,7 @@ WEIR_INLINE uint32_t weir_cycles(void)
     {                                                                                                                                      \
         return (instant);                                                                                                                  \
     }                                                                                                                                      \
-    /* It begins anew after 0: whoever acknowledges stops it. */                                                                           \
+    /* SysTick begins again after 0. The code that acknowledges the interrupt stops it. */                                                 \
     WEIR_INLINE void name##_set(weir_ticks_t left)                                                                                         \
     {                                                                                                                                      \
         weir_systick_start(left < WEIR_SYSTICK_MOST ? left : WEIR_SYSTICK_MOST);                                                           \

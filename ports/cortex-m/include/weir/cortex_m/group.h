@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Groups: sources that share a timer and a priority.
+ * Groups of sources that share a timer and a priority.
  */
 #ifndef WEIR_CORTEX_M_GROUP_H
 #define WEIR_CORTEX_M_GROUP_H
@@ -8,9 +8,9 @@
 #include "weir/cortex_m/limit.h"
 
 /*
- * A priority that BASEPRI can hold back, and that FreeRTOS allows to those who call it, where its
- * configuration is known: its critical sections hold back what is as urgent as
- * configMAX_SYSCALL_INTERRUPT_PRIORITY or less.
+ * The most urgent priority of a group. BASEPRI must be able to mask it. If FreeRTOS's configuration
+ * is known, interrupts of this priority may call FreeRTOS, whose critical sections mask interrupts
+ * that are as urgent as configMAX_SYSCALL_INTERRUPT_PRIORITY or less.
  */
 #ifdef configMAX_SYSCALL_INTERRUPT_PRIORITY
 #define WEIR_CORTEX_M_MOST_URGENT (configMAX_SYSCALL_INTERRUPT_PRIORITY)
@@ -32,7 +32,7 @@
 #define WEIR_CORTEX_M_TICK_ONE(name) name##_tick(now);
 #define WEIR_CORTEX_M_LEFT_ONE(name) left = name##_left(now, left);
 
-/* The priority of a group's timer, and NAME_tick(). */
+/* Defines the priority of a group's timer, and NAME_tick(). */
 #define WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, ...)                                                                                  \
     _Static_assert((urgency) >= WEIR_CORTEX_M_MOST_URGENT && (urgency) <= 255,                                                             \
                    "the priority of a group is 1 to 255, and with FreeRTOS at least configMAX_SYSCALL_INTERRUPT_PRIORITY");                \
@@ -47,22 +47,23 @@
     }
 
 /**
- * A group without a timer of its own (LIMIT-TIMERLESS-1): NAME_tick() is called from a tick that
- * exists already, in an interrupt of the priority `urgency`, which it has been given. `timer` is a
+ * Defines a group without a timer of its own (LIMIT-TIMERLESS-1). NAME_tick() must be called from
+ * an existing tick, in an interrupt that has the priority `urgency`. `timer` is a
  * WEIR_CORTEX_M_CLOCK. The tick's period adds to the latency, and is at most 2^29 ticks of the
  * clock.
  */
 #define WEIR_CORTEX_M_TICKED_GROUP(name, timer, urgency, ...)                                                                              \
     WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__) _Static_assert(true, "a semicolon may follow")
 
-/** What a group without a timer tells the time by: 32 bits that count up and wrap. */
+/** Defines the clock of a group without a timer. `instant` is its value: 32 bits that count up and
+    wrap. */
 #define WEIR_CORTEX_M_CLOCK(name, instant)                                                                                                 \
     uint8_t name##_priority(void);                                                                                                         \
     WEIR_INLINE weir_ticks_t name##_now(void)                                                                                              \
     {                                                                                                                                      \
         return (instant);                                                                                                                  \
     }                                                                                                                                      \
-    /* The next tick comes anyway. */                                                                                                      \
+    /* Nothing needs to be set, because the next tick comes anyway. */                                                                     \
     WEIR_INLINE void name##_alarm_by(weir_ticks_t now, weir_ticks_t at)                                                                    \
     {                                                                                                                                      \
         (void) now;                                                                                                                        \
@@ -71,8 +72,9 @@
     _Static_assert(true, "a semicolon may follow")
 
 /**
- * A group: `timer` and its sources, all of `urgency` in the NVIC (1 to 255; 0 cannot be held back).
- * It defines NAME_run(), which starts the timer, and the timer's interrupt function `vector`.
+ * Defines a group of the timer `timer` and its sources. All have the priority `urgency` in the
+ * NVIC, 1 to 255; BASEPRI cannot mask the priority 0. The macro defines NAME_run(), which starts
+ * the timer, and the timer's interrupt function `vector`.
  */
 #define WEIR_CORTEX_M_GROUP(name, timer, urgency, vector, ...)                                                                             \
     WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__)                                                                              \
@@ -95,13 +97,14 @@
     _Static_assert(true, "a semicolon may follow")
 
 /**
- * What every timer needs beside its registers: NAME_alarm_by() sets the alarm earlier, never later.
- * A chip's header defines NAME_now(), NAME_set(left) and NAME_irq, and then calls this.
+ * Defines what every timer needs in addition to its registers: NAME_alarm_by(), which only ever
+ * moves the alarm to an earlier instant. A chip's header first defines NAME_now(), NAME_set(left)
+ * and NAME_irq, and then uses this macro.
  */
 #define WEIR_CORTEX_M_TIMER(name)                                                                                                          \
     uint8_t name##_priority(void);                                                                                                         \
     static weir_ticks_t name##_alarm_at;                                                                                                   \
-    /* Interrupts `left` ticks after `now`, a very recent instant. */                                                                      \
+    /* Sets the alarm to `left` ticks after `now`, a very recent instant. */                                                               \
     WEIR_INLINE void name##_alarm_after(weir_ticks_t now, weir_ticks_t left)                                                               \
     {                                                                                                                                      \
         name##_alarm_at = (weir_ticks_t) (now + left);                                                                                     \
@@ -111,7 +114,7 @@
             name##_set(left);                                                                                                              \
         }                                                                                                                                  \
     }                                                                                                                                      \
-    /* Interrupts at `at`, at once if that is reached, unless the alarm is set for an earlier instant. */                                  \
+    /* Sets the alarm to `at` unless it is set for an earlier instant. If `at` has been reached, the alarm comes at once. */               \
     WEIR_INLINE void name##_alarm_by(weir_ticks_t now, weir_ticks_t at)                                                                    \
     {                                                                                                                                      \
         if (!weir_ticks_reached(at, name##_alarm_at)) {                                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Sources: the limiter of core/ inlined into the interrupt of a line.
+ * Sources: the limiter of core/, inlined into the interrupt function of a line.
  */
 #ifndef WEIR_CORTEX_M_LIMIT_H
 #define WEIR_CORTEX_M_LIMIT_H
@@ -15,14 +15,14 @@
 /** Ticks between two ageings, an eighth of a wrap (CONTRACTS.md, Ageing). */
 #define WEIR_CORTEX_M_REST ((weir_ticks_t) 0x20000000u)
 /**
- * The most ticks that a limiter may look ahead and back together: with these and WEIR_CORTEX_M_REST
- * a quarter of a wrap is left for latencies.
+ * The largest number of ticks that a limiter may look ahead and back together. These ticks and
+ * WEIR_CORTEX_M_REST leave a quarter of a wrap for latencies.
  */
 #define WEIR_CORTEX_M_SPAN_MOST 0x40000000u
 
 /**
- * Called after each event of a source with what was done: for tests. `kind` is one of
- * WEIR_CORTEX_M_EVENT_*.
+ * A hook for tests. It is called after each event of a source with the step that was performed.
+ * `kind` is one of WEIR_CORTEX_M_EVENT_*.
  */
 #ifndef WEIR_CORTEX_M_ON_EVENT
 #define WEIR_CORTEX_M_ON_EVENT(state, kind, now, pending, step) ((void) 0)
@@ -48,7 +48,7 @@ WEIR_INLINE bool weir_cortex_m_can_keep_young(const weir_limit_config_t *c)
     return c->policy == WEIR_LIMIT_OFF || c->interval <= WEIR_CORTEX_M_SPAN_MOST / span;
 }
 
-/** Does not compile, if optimised, with a limit that cannot be kept. */
+/** Does not compile (with optimisation) if the limit cannot be enforced. */
 WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 {
 #ifdef __OPTIMIZE__
@@ -61,20 +61,21 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 }
 
 /**
- * Limits line `irq` of the NVIC. `timer` is the timer of its group, `vector` the name of the line's
- * interrupt function in the vector table; the other arguments initialise a weir_limit_config_t, in
- * ticks of the timer. The body of the handler follows. The configuration is a constant: the
- * compiler keeps only what its policy needs. Masked is the line, in the NVIC, whose pending bit
- * keeps one request (WEIR_LIMIT_EDGE).
+ * Limits line `irq` of the NVIC. `timer` is the timer of its group, and `vector` is the name of the
+ * line's interrupt function in the vector table. The other arguments initialise a
+ * weir_limit_config_t, in ticks of the timer. The body of the handler follows. The configuration is
+ * a constant, so the compiler keeps only what its policy needs. The limiter masks the line in the
+ * NVIC, whose pending bit keeps one request (WEIR_LIMIT_EDGE).
  */
 #define WEIR_CORTEX_M_LIMIT(name, timer, irq, vector, ...)                                                                                 \
     WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, weir_nvic_disable(irq), weir_nvic_enable(irq), __VA_ARGS__)
 
 /**
- * WEIR_CORTEX_M_LIMIT that masks where `mask_it` and `unmask_it` say, two statements: by the enable
- * bit of the device, for example, where others ask by the same line or where the line's level would
- * stay. The line itself stays enabled. Where others ask by the line, `vector` is not in the vector
- * table: the line's own function calls it if this device asks.
+ * Does the same as WEIR_CORTEX_M_LIMIT, but masks by the statements `mask_it` and `unmask_it`, for
+ * example by the enable bit of the device. Use it where several devices share the line, or where
+ * the line's level would stay active. The line itself stays enabled. If devices share the line,
+ * `vector` is not in the vector table: the line's own interrupt function calls it if this device
+ * requests.
  */
 #define WEIR_CORTEX_M_LIMIT_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                          \
     WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
@@ -87,17 +88,17 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     WEIR_CORTEX_M_DEFINE_(name, name##_state, timer, irq, vector, mask_it, unmask_it)
 
 /**
- * WEIR_CORTEX_M_LIMIT with its configuration in RAM: NAME_change() changes its interval and burst
- * at run time.
+ * Does the same as WEIR_CORTEX_M_LIMIT with the configuration in RAM. NAME_change() changes its
+ * interval and burst at run time.
  */
 #define WEIR_CORTEX_M_LIMIT_TUNABLE(name, timer, irq, vector, ...)                                                                         \
     WEIR_CORTEX_M_LIMIT_TUNABLE_AT(name, timer, irq, vector, weir_nvic_disable(irq), weir_nvic_enable(irq), __VA_ARGS__)
 
-/** WEIR_CORTEX_M_LIMIT_AT with its configuration in RAM, as WEIR_CORTEX_M_LIMIT_TUNABLE has it. */
+/** Does the same as WEIR_CORTEX_M_LIMIT_AT with the configuration in RAM. */
 #define WEIR_CORTEX_M_LIMIT_TUNABLE_AT(name, timer, irq, vector, mask_it, unmask_it, ...)                                                  \
     WEIR_CORTEX_M_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                         \
     static weir_limit_t name##_limit = {.config = {__VA_ARGS__}};                                                                          \
-    /* Policy, timing and trigger do not change: the compiler knows them. */                                                               \
+    /* Policy, timing and trigger never change, so they are constants for the compiler. */                                                 \
     WEIR_INLINE weir_limit_config_t name##_config(void)                                                                                    \
     {                                                                                                                                      \
         weir_limit_config_t config = {__VA_ARGS__};                                                                                        \
@@ -108,7 +109,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     WEIR_CORTEX_M_DEFINE_CHANGE_(name, name##_limit, timer)                                                                                \
     WEIR_CORTEX_M_DEFINE_(name, name##_limit.state, timer, irq, vector, mask_it, unmask_it)
 
-/* NAME_check(): does not compile with a limit that cannot be kept. */
+/* Defines NAME_check(), which does not compile if the limit cannot be enforced. */
 #define WEIR_CORTEX_M_DEFINE_CHECK_(name, ...)                                                                                             \
     WEIR_INLINE void name##_check(void)                                                                                                    \
     {                                                                                                                                      \
@@ -117,9 +118,9 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     }
 
 /*
- * NAME_change(): interval in ticks of the timer, and burst (LIMIT-CHANGE-1 to -4). What cannot be
- * kept is refused, and then nothing changes. From a thread, or an interrupt that is no more urgent
- * than the group.
+ * Defines NAME_change(), which changes the interval (in ticks of the timer) and the burst
+ * (LIMIT-CHANGE-1 to -4). A limit that cannot be enforced is rejected, and then nothing changes.
+ * Call it from a thread, or from an interrupt that is no more urgent than the group.
  */
 #define WEIR_CORTEX_M_DEFINE_CHANGE_(name, limit, timer)                                                                                   \
     WEIR_INLINE void name##_perform_line(weir_limit_step_t step);                                                                          \
@@ -145,8 +146,8 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
     }
 
 /*
- * NAME_record(): copies what happened at the source since its start, from a thread or an interrupt
- * that is no more urgent than the group.
+ * Defines NAME_record(), which copies the record of the source since its start. Call it from a
+ * thread, or from an interrupt that is no more urgent than the group.
  */
 #if WEIR_LIMIT_RECORD
 #define WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)                                                                                   \
@@ -160,7 +161,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
 #define WEIR_CORTEX_M_DEFINE_RECORD_(name, timer, state)
 #endif
 
-/* A source, whose limit in force is NAME_config() and whose state is the variable `state`. */
+/* Defines a source. NAME_config() is its current limit, and the variable `state` its state. */
 #define WEIR_CORTEX_M_DEFINE_(name, state, timer, irq, vector, mask_it, unmask_it)                                                         \
     enum { name##_irq = (irq) };                                                                                                           \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
@@ -205,7 +206,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         }                                                                                                                                  \
         name##_perform_body(step, now);                                                                                                    \
     }                                                                                                                                      \
-    /* In the timer's interrupt: the expiry, if it is due, or the ageing. */                                                               \
+    /* In the timer's interrupt: handles the expiry if it is due, or ages the source. */                                                   \
     WEIR_INLINE void name##_tick(weir_ticks_t now)                                                                                         \
     {                                                                                                                                      \
         const weir_limit_config_t config = name##_config();                                                                                \
@@ -215,7 +216,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         WEIR_CORTEX_M_ON_EVENT(&(state), WEIR_CORTEX_M_EVENT_TICK, now, pending, step);                                                    \
         name##_perform_body(step, now);                                                                                                    \
     }                                                                                                                                      \
-    /* The ticks from `now` to the source's next expiry, at most `most`. */                                                                \
+    /* The ticks from `now` to the source's next expiry, but at most `most`. */                                                            \
     WEIR_INLINE weir_ticks_t name##_left(weir_ticks_t now, weir_ticks_t most)                                                              \
     {                                                                                                                                      \
         const weir_limit_config_t config = name##_config();                                                                                \
@@ -228,7 +229,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         weir_ticks_t left = weir_ticks_between(now, (state).due);                                                                          \
         return left < most ? left : most;                                                                                                  \
     }                                                                                                                                      \
-    /* Starts limiting, and lets the line in. From a thread, after the group's run. */                                                     \
+    /* Starts limiting and enables the line. Call it from a thread, after the group's run function. */                                     \
     WEIR_INLINE void name##_start(void)                                                                                                    \
     {                                                                                                                                      \
         name##_check();                                                                                                                    \
@@ -267,7 +268,7 @@ WEIR_INLINE void weir_cortex_m_check(const weir_limit_config_t *c)
         }                                                                                                                                  \
         weir_cortex_m_restore(before);                                                                                                     \
     }                                                                                                                                      \
-    /* The state of the source, for tests and hooks. */                                                                                    \
+    /* Returns the state of the source, for tests and hooks. */                                                                            \
     WEIR_INLINE weir_limit_state_t *name##_state_of(void)                                                                                  \
     {                                                                                                                                      \
         return &(state);                                                                                                                   \

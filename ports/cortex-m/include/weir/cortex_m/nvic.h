@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The interrupt controller and the priority mask (ARMv7-M Architecture Reference Manual, B3.4 and
- * B1.4.3). Each register takes a one for the bit that it changes, so none is read first. Lines are
- * numbered from 0 on, and SysTick, which a timer may be, is -1, as in CMSIS.
+ * B1.4.3). Writing a one to a bit of these registers changes only that bit, so no register is read
+ * first. Lines are numbered from 0, and SysTick, which may be a timer of the port, is -1, as in
+ * CMSIS.
  */
 #ifndef WEIR_CORTEX_M_NVIC_H
 #define WEIR_CORTEX_M_NVIC_H
@@ -16,7 +17,8 @@
 #define WEIR_NVIC_BIT(irq) (1u << ((uint32_t) (irq) % 32u))
 #define WEIR_NVIC_SYSTICK (-1)
 
-/** Lets a line in. Its pending bit, if set, interrupts at once. SysTick has no such bit here. */
+/** Enables a line. The line interrupts at once if its pending bit is set. SysTick has no such bit
+    here. */
 WEIR_INLINE void weir_nvic_enable(int32_t irq)
 {
     if (irq != WEIR_NVIC_SYSTICK) {
@@ -25,8 +27,8 @@ WEIR_INLINE void weir_nvic_enable(int32_t irq)
 }
 
 /**
- * Masks a line; its pending bit goes on noting requests. When this returns the line interrupts no
- * more: without the barriers it could once.
+ * Disables a line. Its pending bit continues to record requests. The line does not interrupt any
+ * more once this function has returned; without the barriers it could do so once.
  */
 WEIR_INLINE void weir_nvic_disable(uint32_t irq)
 {
@@ -34,13 +36,13 @@ WEIR_INLINE void weir_nvic_disable(uint32_t irq)
     __asm volatile("dsb\n\tisb" ::: "memory");
 }
 
-/** Is the line let in? */
+/** Whether the line is enabled. */
 WEIR_INLINE bool weir_nvic_is_enabled(uint32_t irq)
 {
     return (WEIR_NVIC_REGISTER(0x100u, irq) & WEIR_NVIC_BIT(irq)) != 0;
 }
 
-/** Makes a line, or SysTick, interrupt as if it had asked. */
+/** Sets the pending bit of a line or of SysTick, as if it had requested an interrupt. */
 WEIR_INLINE void weir_nvic_pend(int32_t irq)
 {
     if (irq == WEIR_NVIC_SYSTICK) {
@@ -50,19 +52,20 @@ WEIR_INLINE void weir_nvic_pend(int32_t irq)
     }
 }
 
-/** Does a request wait? */
+/** Whether the line's pending bit is set. */
 WEIR_INLINE bool weir_nvic_is_pending(uint32_t irq)
 {
     return (WEIR_NVIC_REGISTER(0x200u, irq) & WEIR_NVIC_BIT(irq)) != 0;
 }
 
-/** Forgets a request that waits. */
+/** Clears the line's pending bit. */
 WEIR_INLINE void weir_nvic_clear(uint32_t irq)
 {
     WEIR_NVIC_REGISTER(0x280u, irq) = WEIR_NVIC_BIT(irq);
 }
 
-/** Sets the priority of a line or of SysTick: 0 is most urgent. Chips have the upper bits only. */
+/** Sets the priority of a line or of SysTick. 0 is the most urgent. Chips implement only the upper
+    bits. */
 WEIR_INLINE void weir_nvic_set_priority(int32_t irq, uint8_t priority)
 {
     uint32_t address = irq == WEIR_NVIC_SYSTICK ? 0xe000ed23u : 0xe000e400u + (uint32_t) irq; /* SHPR3, NVIC_IPRn */
@@ -70,9 +73,9 @@ WEIR_INLINE void weir_nvic_set_priority(int32_t irq, uint8_t priority)
 }
 
 /**
- * Holds back every interrupt that is as urgent as `priority` or less, and returns what
- * weir_cortex_m_restore() needs. Nothing changes where more is held back already: BASEPRI_MAX only
- * takes what is more.
+ * Masks every interrupt that is as urgent as `priority` or less, and returns the argument for
+ * weir_cortex_m_restore(). Nothing changes if more interrupts are masked already, because
+ * BASEPRI_MAX only accepts a stricter mask.
  */
 WEIR_INLINE uint32_t weir_cortex_m_hold(uint8_t priority)
 {
@@ -82,7 +85,7 @@ WEIR_INLINE uint32_t weir_cortex_m_hold(uint8_t priority)
     return before;
 }
 
-/** Holds back again what was held back before weir_cortex_m_hold(). */
+/** Restores the mask from before weir_cortex_m_hold(). */
 WEIR_INLINE void weir_cortex_m_restore(uint32_t before)
 {
     __asm volatile("msr basepri, %0" ::"r"(before) : "memory");
