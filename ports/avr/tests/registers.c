@@ -21,7 +21,7 @@ volatile uint8_t spoilt;
 #define RUN(channel) weir_avr_run_timer(channel, TEST_PRESCALER)
 
 /* Overwrites every register that the compiler saves for a handler, which are all that a handler may
-   use. */
+ * use. */
 #ifdef WEIR_AVR_FAST
 #define SPOIL()                                                                                                                            \
     __asm__ volatile("clr r11\n clr r12\n clr r13\n clr r14\n clr r15\n clr r16\n clr r17\n clr r18\n clr r19\n clr r20\n clr r21\n"       \

@@ -16,7 +16,7 @@
 #include CHIP
 
 /* The limits to measure. Each has a name, and its policy and timing as a system file writes
-   them. */
+ * them. */
 #ifndef POLICIES
 #define POLICIES(DO)                                                                                                                       \
     DO(strict, eager, STRICT, EAGER, 1)                                                                                                    \
@@ -106,7 +106,7 @@ static __attribute__((noinline)) uint32_t let_in(void)
 static uint32_t unmeasured;
 
 /* The cost of an interrupt from the measured cycles. The result is never too small: two reads may
-   differ from the true time by up to one step of the counter. */
+ * differ from the true time by up to one step of the counter. */
 static uint32_t cost_of(uint32_t cycles)
 {
     return cycles + CHIP_GRAIN - 1 - unmeasured + CHIP_UNSEEN;
@@ -135,7 +135,7 @@ static void note(uint32_t event, uint32_t cycles)
 }
 
 /* Makes a request and lets it in, if the line is enabled. The timer's interrupt waits in the
-   meantime. */
+ * meantime. */
 static void request(void)
 {
     weir_nvic_pend(CHIP_LINE);
@@ -149,7 +149,7 @@ static void request(void)
 }
 
 /* Lets in the timer's interrupt, if it waits. The time is not recorded if a request of the line was
-   taken as well. */
+ * taken as well. */
 static void expiry(void)
 {
     if (!weir_nvic_is_pending(CHIP_TIMER_LINE)) {

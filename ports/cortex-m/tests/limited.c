@@ -12,7 +12,7 @@
  */
 #ifdef RECORD
 /* The numbers of overloads that began and ended, and of hook calls in the wrong order
-   (LIMIT-RECORD-3). */
+ * (LIMIT-RECORD-3). */
 volatile unsigned begun, ended, misordered;
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state), misordered += begun != ended, begun++)
 #define WEIR_ON_OVERLOAD_END(state) ((void) (state), ended++, misordered += begun != ended)
@@ -214,7 +214,7 @@ void start(void)
     while (weir_ticks_between(begin, ticks_now()) < LAST) {
 #ifdef NESTED
         /* A critical section at the group's priority: the group waits, and the urgent group does
-           not. */
+         * not. */
         uint32_t before = weir_cortex_m_hold(PRIORITY), others = served0, urgent_ones = served_urgent;
         wait(500);
         held += served0 - others;

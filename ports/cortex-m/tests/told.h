@@ -128,7 +128,7 @@ static inline void stop(void)
 
 typedef void (*vector)(void);
 /* The beginning of a vector table: the initial stack pointer, the reset handler, and the fault
-   handlers. */
+ * handlers. */
 #define TOLD_FIRST_VECTORS [0] = (vector) 0x20400000, [1] = start, [2] = stop, [3] = stop
 
 #endif

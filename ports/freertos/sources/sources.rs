@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Empty: Cargo wants a package to have something to compile.
+//! This file is empty. It exists because Cargo requires a package to have a target.

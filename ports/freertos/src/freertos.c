@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Tables have whole buckets here, so that no way of a bucket needs a mask: the ones that are put
- * into the table's are there already, and the compiler knows it. */
+/* All tables have whole buckets here, so the lowest bits of the mask are always set. Setting them
+ * again lets the compiler know this, so that no way of a bucket needs a mask. */
 #define WEIR_DEMUX_MASK(table) ((uint16_t) ((table)->mask | (WEIR_DEMUX_WAYS - 1u)))
 
 #include "weir/freertos.h"
 
 #include <string.h>
 
-/* Bytes that a card hands over behind a frame. */
+/* The number of bytes that a card delivers after a frame. */
 #define CHECKSUM 4u
 
 /* ------------------------------------------------------------------------- account: who pays */
 
-/* The card whose workers run; a program has one. */
+/* The card whose workers run. A program has only one. */
 static weir_freertos_net_t *the_net;
 
 void weir_freertos_switched(void *of)
 {
     if (the_net != NULL) {
-        /* If somebody else has set the pointer, it is no lane's. */
+        /* Check the pointer: other code may have set it to something that is not a lane. */
         uintptr_t place = (uintptr_t) of - (uintptr_t) the_net->lanes;
         weir_freertos_lane_t *lane = place < the_net->config.count * sizeof *lane ? of : NULL;
         weir_freertos_charge(the_net, lane != NULL && lane->is_busy ? &lane->spent : NULL);
     }
 }
 
-/* A frame is done with: what it took is its receiver's, or nobody's. */
+/* Charges the cost of a finished frame to its receiver, or to nobody. */
 static void count(weir_freertos_net_t *net, uint16_t receiver, uint32_t spent)
 {
     weir_account_total_t *whose = receiver == WEIR_DEMUX_NO_LINK ? &net->nobody : &net->receivers[receiver].account;
@@ -41,7 +41,7 @@ static weir_freertos_frame_t *drop(weir_freertos_net_t *net, weir_account_total_
     return NULL;
 }
 
-/* Takes a buffer for a frame; NULL if its class has none. */
+/* Takes a buffer for a frame. Returns NULL if the class has no free buffer. */
 static weir_freertos_frame_t *take_frame(weir_freertos_net_t *net, uint8_t which, uint16_t receiver, uint16_t length)
 {
     weir_freertos_lane_t *lane = &net->lanes[which];
@@ -54,7 +54,7 @@ static weir_freertos_frame_t *take_frame(weir_freertos_net_t *net, uint8_t which
     return frame;
 }
 
-/* A frame for a receiver's port. */
+/* Admits a frame for a port that a receiver has bound. */
 static weir_freertos_frame_t *admit_to(weir_freertos_net_t *net, const weir_demux_found_t *found, uint16_t length)
 {
     uint16_t index = net->links[found->link].reader;
@@ -73,7 +73,7 @@ static weir_freertos_frame_t *admit_to(weir_freertos_net_t *net, const weir_demu
     return frame;
 }
 
-/* A frame that is for no port, or for one that nobody has. */
+/* Admits a frame that has no port, or whose port nobody has bound. */
 static weir_freertos_frame_t *admit_other(weir_freertos_net_t *net, const weir_demux_packet_t *packet, bool is_whole, uint16_t length)
 {
     uint8_t which = net->demux.orphans;
@@ -119,7 +119,7 @@ weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8
         packet = weir_demux_parse(head, present);
     }
     if (packet.outcome == WEIR_DEMUX_PORT) {
-        /* Nothing but ports can be bound. */
+        /* Only ports can be bound, so this is the only lookup. */
         weir_demux_found_t found = weir_demux_lookup(&net->demux, net->slots, weir_demux_by_port(packet.protocol, packet.port));
         if (found.kind == WEIR_DEMUX_BOUND) {
             return admit_to(net, &found, length);
@@ -175,12 +175,12 @@ static void run(void *of)
     for (;;) {
         ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
         for (weir_freertos_frame_t *frame = begin_frame(lane); frame != NULL; frame = begin_frame(lane)) {
-            /* Once the stack has the frame, its buffer may come to hold another one. */
+            /* Read the receiver now: once the stack has the frame, its buffer may be reused. */
             uint16_t receiver = frame->receiver;
             net->config.input(net->config.context, frame);
             end_frame(lane, receiver);
-            /* At equal urgency the receiver goes first: otherwise its socket would be full before
-             * it has taken anything out. */
+            /* Let a receiver of equal urgency run first. Otherwise its socket could fill up before
+             * it reads a packet. */
             taskYIELD();
         }
     }
@@ -260,7 +260,7 @@ static void free_memory(weir_freertos_net_t *net, uint8_t lanes)
     vPortFree(net->lanes);
 }
 
-/* Makes everything but the configuration. */
+/* Sets up everything except the configuration. */
 static weir_freertos_error_t make(weir_freertos_net_t *net, const weir_freertos_config_t *config)
 {
     if (!take_memory(net, config)) {
@@ -303,7 +303,8 @@ weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_f
         memset(net, 0, sizeof *net);
         return error;
     }
-    /* The tick may come meanwhile: it is not to see receivers before they are there. */
+    /* Set the configuration last: the tick may come at any time, and must not see receivers that do
+     * not exist yet. */
     net->config = *config;
     the_net = net;
     return WEIR_FREERTOS_OK;

@@ -13,8 +13,8 @@
 #error "lwipopts.h has to leave ETH_PAD_SIZE at 0: frames are handed over as the card has them"
 #endif
 
-/* Otherwise whoever has a connection can let lwIP keep every buffer of its receiver, by segments
- * that do not follow each other. Their senders repeat them. */
+/* Without this bound, the peer of a connection could make lwIP keep all buffers of a receiver by
+ * sending segments out of order. Senders retransmit segments that are dropped. */
 #if LWIP_TCP && TCP_QUEUE_OOSEQ && !TCP_OOSEQ_MAX_PBUFS
 #error "lwipopts.h has to set TCP_QUEUE_OOSEQ to 0, or TCP_OOSEQ_MAX_PBUFS"
 #endif
@@ -23,7 +23,7 @@
 #error "with LWIP_NETCONN_SEM_PER_THREAD lwIP has the first pointer of a task: define WEIR_FREERTOS_POINTER as 1"
 #endif
 
-/* lwIP's description of a frame, in the frame's buffer. */
+/* lwIP's descriptor of a frame, which is stored in the frame's buffer. */
 struct custom {
     struct pbuf_custom pbuf;
     weir_freertos_frame_t *frame;

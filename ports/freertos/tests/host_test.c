@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * ports/freertos on the host, under the sanitizers: frames that are cut off or changed at every
- * byte, a table that is full, receivers that go, lanes that nobody empties, counters that wrap,
- * memory that runs out, and many long random sequences of all of it.
+ * Tests ports/freertos on the host, under the sanitizers: frames that are truncated or changed at
+ * every byte, a full table, receivers that unbind, lanes that no worker empties, counters that
+ * wrap, memory that runs out, and many long random sequences of all of these.
  */
 #include "node.h"
 
-/* Everybody has a buffer again. */
+/* Lets the workers and the stack finish, so that all buffers are free again. */
 static void settle(void)
 {
     for (uint8_t which = 0; which < NODE_CLASSES; which++) {
@@ -47,7 +47,7 @@ static void frames_cut_off_or_changed_at_every_byte(void)
     node_end();
 }
 
-/* A frame of a kind, as it is. */
+/* The card interrupts with an unchanged frame of this kind. */
 static void frame(uint32_t kind)
 {
     node_frame(node_kinds[kind].bytes, node_kinds[kind].length);
@@ -69,7 +69,7 @@ static void ports_beyond_the_head_are_orphans_and_no_malformed_frames(void)
     frame(OPTIONS);
     frame(TO_UDP_7);
     CHECK(node.net.dropped[WEIR_FREERTOS_TOO_DEEP] == 2 && node.net.dropped[WEIR_FREERTOS_NO_RECEIVER] == 1);
-    /* The whole of it is there, and ends too soon. */
+    /* All bytes of the frame's head are there, but the frame ends too early for its headers. */
     node_frame(node_kinds[BEHIND_TAG].bytes, 58);
     CHECK(node.net.dropped[WEIR_FREERTOS_MALFORMED] == 1);
     node_check();
@@ -90,7 +90,7 @@ static void a_frame_is_as_much_work_as_what_is_copied_of_it(void)
     CHECK(before > 0);
 }
 
-/* Three frames wait, and a broken one among them. */
+/* Three frames and a broken one wait. */
 static void an_interrupt_does_the_work_that_it_may_and_the_rest_requests_again(void)
 {
     for (uint16_t most = 0; most <= 6; most++) {
@@ -109,7 +109,7 @@ static void an_interrupt_does_the_work_that_it_may_and_the_rest_requests_again(v
     }
 }
 
-/* A long frame is read to its end, and its length is work: another one has to wait. */
+/* A long frame is read to its end. Its length counts as work, so that another frame has to wait. */
 static void a_long_frame_leaves_less_work_for_others(void)
 {
     static uint8_t bytes[1516];
@@ -153,7 +153,7 @@ static void frames_that_come_meanwhile_share_the_interrupt(void)
     node_end();
 }
 
-/* What the refused interrupt took is the next frame's. */
+/* The time of the refused interrupt is charged to the next frame. */
 static void an_interrupt_that_a_limiter_refuses_takes_no_frame(void)
 {
     node_start(ORPHANS, PIECES, false);
@@ -178,13 +178,14 @@ static void an_interrupted_worker_pays_for_its_own_time_alone(void)
     node.is_interrupted = true;
     node_work(URGENT);
     settle();
-    /* Two frames: each its interrupt and 900 of the stack. */
+    /* There were two frames. Each took its interrupt and 900 units in the stack. */
     CHECK(node.net.receivers[0].account.packets == 2);
     CHECK(node.net.receivers[0].account.cycles <= 2u * (spent + 20u + 900u));
     node_end();
 }
 
-/* The first frame waits for others with the card's interrupt off, and the tick asks for it. */
+/* The first frame waits for others while the card's interrupt is off. The tick then makes the
+ * interrupt come. */
 static void gathered_frames_share_an_interrupt(void)
 {
     node_start(ORPHANS, PIECES, false);
@@ -198,7 +199,7 @@ static void gathered_frames_share_an_interrupt(void)
     CHECK(weir_freertos_wait_ends(&node.net));
     node_interrupt(NODE_WORK);
     CHECK(node_card.count == 0 && node_card.is_on);
-    /* What is left of them waits for others, too. */
+    /* The frames that are left wait for further frames, too. */
     for (uint32_t at = 0; at < 3; at++) {
         node_arrive(node_kinds[TO_UDP_7].bytes, node_kinds[TO_UDP_7].length, false);
     }
@@ -244,7 +245,7 @@ static void what_the_table_does_not_hold_is_refused(void)
         CHECK(node_bind(17, port, 0, URGENT) == WEIR_FREERTOS_OK);
     }
     CHECK(node_bind(17, 99, 0, URGENT) == WEIR_FREERTOS_FULL);
-    /* Those that were taken still are, and a place that is given up can be taken. */
+    /* The old bindings still hold, and a place in the table that was given up can be used again. */
     frame(TO_UDP_7);
     CHECK(node_free(URGENT) == NODE_FRAMES - 1);
     CHECK(node_unbind(17, 99, 0) == WEIR_FREERTOS_NOT_BOUND);
@@ -266,7 +267,7 @@ static void a_receiver_goes_while_its_frames_wait(void)
     CHECK(node.net.dropped[WEIR_FREERTOS_NO_RECEIVER] == 1);
     settle();
     CHECK(node.net.receivers[2].account.packets == 2 && node.net.nobody.packets == 1);
-    /* Another one has the port, at another urgency. */
+    /* Another receiver has the port, at another urgency. */
     node_bind(17, 7, 3, COMMON);
     frame(TO_UDP_7);
     settle();
@@ -274,7 +275,8 @@ static void a_receiver_goes_while_its_frames_wait(void)
     node_end();
 }
 
-/* The stack keeps all that comes for one receiver: another one of the class has its buffer. */
+/* The stack keeps all frames of one receiver, and another receiver of the class still gets a
+ * buffer. */
 static void a_receiver_keeps_to_its_quota(void)
 {
     node_start(ORPHANS, PIECES, false);
@@ -293,7 +295,7 @@ static void a_receiver_keeps_to_its_quota(void)
     settle();
     frame(TO_UDP_7);
     CHECK(node_free(URGENT) == NODE_FRAMES - 1);
-    /* Without one it may have all. */
+    /* Without a quota the receiver may use all buffers. */
     node_quota(0, 0);
     frame(TO_UDP_7);
     frame(TO_UDP_7);
@@ -302,7 +304,8 @@ static void a_receiver_keeps_to_its_quota(void)
     node_end();
 }
 
-/* Somebody else's pointer where a lane's is expected is nobody's, and is not looked into. */
+/* The thread-local pointer was set by other code. The port must neither follow it nor charge
+ * anybody. */
 static void a_pointer_that_is_no_lanes_is_left_alone(void)
 {
     node_start(ORPHANS, PIECES, false);
@@ -326,7 +329,7 @@ static void a_lane_that_nobody_empties_is_full_and_the_others_are_not(void)
     CHECK(node.net.receivers[0].account.packets == 100000 - NODE_FRAMES);
     frame(TO_TCP_80);
     CHECK(node_free(COMMON) == NODE_FRAMES - 1);
-    /* The stack keeps what it gets: the same. */
+    /* The same holds if the stack keeps the frames. */
     node.stack_holds = true;
     node_work(URGENT);
     frame(TO_UDP_7);
@@ -354,7 +357,7 @@ static void budgets_change_in_the_midst_of_a_flood(void)
         settle();
         CHECK(node.given - given == turns[turn].given);
     }
-    /* What is left of a budget is no more than the new one, and nothing is saved up. */
+    /* The rest of the old budget is cut to the new budget, and unused budget is not saved. */
     node_budget(0, 1);
     node_refill();
     node_refill();
@@ -372,7 +375,7 @@ static void a_task_keeps_its_pace_and_saves_nothing_up(void)
         uint32_t answered[128] = {0}; /* by tick */
         fake.ticks = 0;
         for (uint32_t request = 0; request < 60; request++) {
-            /* Some come at once, some after several ticks. */
+            /* Some requests come at once, and some after several ticks. */
             TickType_t came = fake.ticks += request % 20 == 19 ? 5 : 0;
             bool is_early = answered[came] >= most;
             weir_freertos_keep_pace(&pace, most);
@@ -381,7 +384,7 @@ static void a_task_keeps_its_pace_and_saves_nothing_up(void)
         }
         CHECK(fake.ticks >= 60 / most);
     }
-    /* It waits for a tick where the count wraps, too. */
+    /* The task also waits for a tick where the tick count wraps. */
     weir_freertos_pace_t pace = {0};
     fake.ticks = UINT32_MAX;
     weir_freertos_keep_pace(&pace, 1);
@@ -404,12 +407,12 @@ static void counters_and_the_clock_wrap(void)
     }
     CHECK(node.net.dropped[WEIR_FREERTOS_NO_RECEIVER] == 12u - 3u && node.net.receivers[0].lane_full == 9u - 2u);
     settle();
-    /* Each frame was charged what it took: an interrupt of 180 at most, and 900 of the stack. */
+    /* Each frame was charged its cost: at most 180 units in the interrupt, and 900 in the stack. */
     CHECK(node.net.receivers[0].account.cycles < 12u * 1200u);
     node_end();
 }
 
-/* What FreeRTOS's tick does for a card, whether it has started or not. */
+/* Does the part of FreeRTOS's tick that concerns a card, whether the card has started or not. */
 static void tick(void)
 {
     weir_freertos_refill(&node.net);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. What
- * becomes of every frame is known from core's parser and a list of the bindings; the test stops
- * where the port says something else, where a buffer is lost, or where a counter does not add up.
+ * A card, a stack and workers around ports/freertos, for the sanitizers and the fuzzer. The
+ * expected fate of every frame comes from core's parser and a list of the bindings. The test aborts
+ * if the port does otherwise, if a buffer is lost, or if the counters are inconsistent.
  */
 #ifndef WEIR_FREERTOS_TESTS_NODE_H
 #define WEIR_FREERTOS_TESTS_NODE_H
@@ -24,7 +24,7 @@ enum { NODE_CLASSES = 4, NODE_FRAMES = 3, NODE_RECEIVERS = 5, NODE_SLOTS = 16, N
 enum { ORPHANS, PIECES, COMMON, URGENT };
 static const UBaseType_t urgencies[NODE_CLASSES] = {1, 2, 3, 20};
 
-/* A port that a receiver has. */
+/* A binding of a port to a receiver. */
 struct binding {
     bool is_there;
     uint8_t protocol;
@@ -48,7 +48,7 @@ static struct {
     uint32_t packets;                         /* that were counted before the first */
 } node;
 
-/* The card: frames that wait in it, and what its driver was asked. */
+/* The card: the frames that wait in it, and the calls of its driver. */
 enum { NODE_WAITING = 8, NODE_WORK = 1000 };
 static struct {
     struct waiting {
@@ -63,7 +63,7 @@ static struct {
     bool is_begun;      /* a frame was begun, and its rest is to be read or thrown away */
     bool is_on;
     bool is_kept_out; /* by a limiter */
-    /* What is to become of the frame that was begun. */
+    /* The expected fate of the frame that was begun. */
     int fate;
     uint8_t which;
     uint16_t receiver;
@@ -82,7 +82,7 @@ static void node_unpoison(void)
     node_card.poisoned = NULL;
 }
 
-/* Frames of every kind, from which events and tests make their own. */
+/* Frames of every kind. Events and tests modify copies of them. */
 #define ADDRESSES 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2
 #define V4(length, fragment, protocol) 0x45, 0, 0, length, 0, 0, fragment, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2
 #define V6(length, next)                                                                                                                   \
@@ -109,7 +109,8 @@ static const struct node_kind {
 
 static void node_frame(const uint8_t *bytes, uint16_t length);
 
-/* The stack takes a frame, for a while: it is as it came, at its class's urgency. */
+/* Takes a frame into the stack, for a while. Checks that the frame is unchanged and that its worker
+ * has the urgency of the class. */
 static void node_input(void *context, weir_freertos_frame_t *frame)
 {
     CHECK(context == &node && fake.critical == 0);
@@ -156,7 +157,7 @@ static weir_freertos_config_t node_config(void)
     };
 }
 
-/* Begins with an empty table. The counters are about to wrap if `is_late`. */
+/* Starts with an empty table. If `is_late`, the counters are about to wrap. */
 static void node_start(uint8_t orphans, uint8_t fragments, bool is_late)
 {
     memset(&node, 0, sizeof node);
@@ -193,7 +194,8 @@ static uint32_t node_free(uint8_t which)
     return count;
 }
 
-/* Has a receiver this port? Then its class is that of the most urgent one. */
+/* Returns whether any receiver has bound this port. `*which` is then the class of the most urgent
+ * one. */
 static bool node_has(uint8_t protocol, uint16_t port, uint8_t *which)
 {
     int most = -1;
@@ -207,7 +209,7 @@ static bool node_has(uint8_t protocol, uint16_t port, uint8_t *which)
     return most >= 0;
 }
 
-/* The buffers that hold frames of a receiver. */
+/* The number of buffers that hold frames of a receiver. */
 static uint32_t node_held(uint16_t receiver)
 {
     uint32_t count = node.interrupted != NULL && node.interrupted->receiver == receiver;
@@ -222,7 +224,8 @@ static uint32_t node_held(uint16_t receiver)
     return count;
 }
 
-/* What is to become of a frame; -1: it waits in the class `which`. */
+/* The expected fate of a frame: the reason why it is dropped, or -1 if it waits in the class
+ * `*which`. */
 static int node_fate(const uint8_t *head, uint16_t length, uint16_t receiver, uint8_t *which)
 {
     uint16_t present = length < WEIR_FREERTOS_HEAD ? length : WEIR_FREERTOS_HEAD;
@@ -257,7 +260,8 @@ static int node_fate(const uint8_t *head, uint16_t length, uint16_t receiver, ui
     return node_free(*which) == 0 ? WEIR_FREERTOS_LANE_FULL : -1;
 }
 
-/* The receiver that the port names for a frame; it is one that has the port. */
+/* The receiver that the port chose for a frame. Checks that this receiver has bound the frame's
+ * port. */
 static uint16_t node_named(const uint8_t *head, uint16_t length)
 {
     uint16_t present = length < WEIR_FREERTOS_HEAD ? length : WEIR_FREERTOS_HEAD;
@@ -279,7 +283,8 @@ static uint32_t node_count(void)
     return node_card.count - node_card.late - node_card.meanwhile;
 }
 
-/* The last frame's time was charged to whom it was for, and no other time. */
+/* Checks that the time of the last frame, and no other time, was charged to the frame's
+ * receiver. */
 static void node_was_charged(void)
 {
     if (node_card.pays != NULL) {
@@ -310,7 +315,8 @@ static weir_freertos_head_t node_head(uint32_t *words)
         memcpy(head, next.bytes, present);
         node_card.receiver = node_named(head, next.length);
         node_card.fate = node_fate(head, next.length, node_card.receiver, &node_card.which);
-        /* Who reads beyond its bytes sees others, or the sanitizer sees it. */
+        /* Fill the buffer with a byte that differs from frame to frame. So a read beyond the frame
+         * finds wrong bytes, or the sanitizer reports it. */
         memset(words, (int) fake.clock, WEIR_FREERTOS_HEAD);
         memcpy(words, head, present);
         node_card.poisoned = words + (present + 3u) / 4u;
@@ -360,7 +366,7 @@ static void node_rest(weir_freertos_head_t frame, uint32_t *words)
     memmove(node_card.frames, node_card.frames + 1, node_card.count * sizeof node_card.frames[0]);
 }
 
-/* A frame that comes in this moment is forgotten with the others. */
+/* A frame that arrives at this moment loses its request together with the others. */
 static void node_acknowledge(void)
 {
     CHECK(node_count() == 0);
@@ -395,7 +401,7 @@ static const weir_freertos_driver_t node_driver = {
     .enable = node_enable,
 };
 
-/* The card interrupts. Whatever it does, no frame is left without a request. */
+/* The card interrupts. Checks that no frame is left without a request. */
 static void node_interrupt(uint16_t most)
 {
     weir_work_t work = {0};
@@ -413,7 +419,7 @@ static void node_interrupt(uint16_t most)
     fake.clock += 20;
 }
 
-/* The card interrupts with a frame, of which no byte beyond `length` may be read. */
+/* The card interrupts with a frame. No byte beyond `length` may be read. */
 static void node_frame(const uint8_t *bytes, uint16_t length)
 {
     node_arrive(bytes, length, false);
@@ -421,7 +427,7 @@ static void node_frame(const uint8_t *bytes, uint16_t length)
     CHECK(node_card.count == 0);
 }
 
-/* The card interrupts with a frame that it calls broken, which nobody looks at. */
+/* The card interrupts with a frame that it reports as broken. No byte of it may be read. */
 static void node_broken(void)
 {
     node_arrive(NULL, 300, true);
@@ -429,7 +435,7 @@ static void node_broken(void)
     CHECK(node_card.count == 0);
 }
 
-/* A class's worker does what waits. */
+/* Lets the worker of a class handle the waiting frames. */
 static void node_work(uint8_t which)
 {
     struct fake_task *task = node.net.lanes[which].worker;
@@ -442,7 +448,7 @@ static void node_work(uint8_t which)
     CHECK(node.net.lanes[which].first == NULL && !node.net.lanes[which].is_busy);
 }
 
-/* The stack gives back what it holds. */
+/* The stack returns all frames that it holds. */
 static void node_release(void)
 {
     for (uint32_t at = 0; at < NODE_HELD; at++) {
@@ -525,7 +531,7 @@ static void node_refill(void)
     }
 }
 
-/* No buffer is lost, and everything is counted once. */
+/* Checks that no buffer is lost and that every frame is counted once. */
 static void node_check(void)
 {
     uint32_t waiting = 0;
@@ -557,7 +563,7 @@ static void node_check(void)
     CHECK(fake.critical == 0);
 }
 
-/* Does what the bytes say, one or several for each event. */
+/* Carries out the events that the bytes describe. An event takes one or several bytes. */
 static void node_run(const uint8_t *data, size_t size)
 {
     if (size < 1) {

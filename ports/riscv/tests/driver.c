@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Tests weir/silicon.h on the board's limiter: refused calls, settings, counts. Exits with the line
- * of the first check that fails, or 0. Line 0 is flooded all the while, and at the end the bus must
- * not have reported any error: the driver does not try impossible accesses.
+ * Tests weir/silicon.h on the board's limiter: rejected calls, settings and counts. The exit code
+ * is the line number of the first check that fails, or 0. Line 0 is flooded all the time. At the
+ * end the bus must not have reported an error, because the driver does not attempt impossible
+ * accesses.
  */
 #include "watched.h"
 #include "weir/riscv.h"

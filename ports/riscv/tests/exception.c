@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * An exception in the background, while a limited line interrupts, reaches the program's hook: the
- * run exits with 7.
+ * Checks that an exception in the background, while a limited line interrupts, reaches the
+ * program's hook. The hook ends the run with exit code 7.
  */
 #include "watched.h"
 

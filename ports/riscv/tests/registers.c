@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A background that fills every register and checks that they stay, while two lines interrupt it.
- * Exits with 1 if one was spoilt, 0 after enough checks.
+ * A background loop that fills every register and checks that two interrupting lines do not change
+ * them. The exit code is 1 if a register was changed, or 0 after enough checks.
  */
 #include "watched.h"
 #include "weir/riscv.h"
 
-/* Overwrites every register that the ABI lets a function use, so that the interrupt has to save it.
- * */
+/* Overwrites every register that the ABI lets a function change, so that the interrupt must save
+ * it. * */
 #define SPOIL()                                                                                                                            \
     __asm__ volatile("li t0, -1\n li t1, -1\n li t2, -1\n li t3, -1\n li t4, -1\n li t5, -1\n li t6, -1\n li a0, -1\n li a1, -1\n"         \
                      "li a2, -1\n li a3, -1\n li a4, -1\n li a5, -1\n li a6, -1\n li a7, -1\n li ra, -1\n" ::                              \
@@ -39,8 +39,8 @@ __attribute__((naked, noreturn, used)) static void look(void)
         ".macro fill r\n li x\\r, 0x12340 + \\r\n .endm\n"
         ".macro check r\n li x31, 0x12340 + \\r\n bne x31, x\\r, 9f\n .endm\n"
         /*
-         * x2 is the stack pointer. x3 is the global pointer, which no code may change: handlers
-         * reach their data by it, if the linker has room for that. x31 counts in between.
+         * x2 is the stack pointer. x3 is the global pointer, which no code may change, because the
+         * linker may let handlers access their data through it. x31 counts in between.
          */
         "8: each fill\n"
         ".rept 60\n nop\n .endr\n"

@@ -22,20 +22,20 @@ MACHINE = ["-march=rv32i_zicsr", "-mabi=ilp32"]
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Werror"]
 INCLUDES = ["core/include", "ports/riscv/include", "rtl/limit/registers/generated"]
 
-# The twins of these values are in watched.h.
+# watched.h has the same values.
 START, DISABLED, ENABLING, HANDLER = 0x10, 0x11, 0x12, 0x20
 
 CYCLES = 200_000
-# The greatest delay of an interrupt, including the longest instruction, and the cycles from an
-# interrupt to the mark in its handler.
+# An upper bound in cycles on the delay of an interrupt, including the longest instruction, plus the
+# time from the interrupt to the mark in its handler.
 LATENCY = 600
-# The difference of those cycles between a request and an expiry.
+# The difference in cycles of the time to the mark between a request and an expiry.
 JITTER = 200
-# The cycles with interrupts off while a limit changes: the change divides, on a processor without
-# division.
+# The cycles for which interrupts are off while a limit changes. The change divides, and this
+# processor has no division.
 CHANGING = 2400
-# The least cycles between two requests that a latched pending bit keeps apart: longer than any
-# interrupt.
+# The least number of cycles between two requests that a latched pending bit tells apart: longer
+# than any interrupt.
 APART = 500
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -55,7 +55,7 @@ def simulator():
 
 @functools.cache
 def libgcc():
-    # With _zicsr the compiler of Debian 12 finds the library of another architecture.
+    # With _zicsr, the compiler of Debian 12 would find the library of another architecture.
     return run([TOOLS + "gcc", "-march=rv32i", "-mabi=ilp32", "-print-libgcc-file-name"]).strip()
 
 

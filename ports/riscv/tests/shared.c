@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Three limited lines, 0 to 2, and an unlimited one, 3, on a single timer. TEST_USER: the user
+ * Three limited lines, 0 to 2, and an unlimited line, 3, share the timer. TEST_USER: the user
  * switches line 1 off and on at random.
  */
 #include "watched.h"

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Marks for a run on boards/soc: instructions whose addresses are in the section .weir_marks, each
- * with its meaning. The simulator notes when they retire.
+ * Marks for a run on boards/soc. A mark is an instruction whose address is listed in the section
+ * .weir_marks together with its meaning. The simulator records when the instruction retires.
  */
 #ifndef WATCHED_H
 #define WATCHED_H
 
 #include <stdint.h>
 
-/* The twins of these values are in ports/riscv/tests/run.py. */
+/* ports/riscv/tests/run.py has the same values. */
 #define WATCHED_START 0x10
 #define WATCHED_DISABLED 0x11
 #define WATCHED_ENABLING 0x12
 #define WATCHED_HANDLER 0x20
 
-/** Leaves a mark; it may be inlined at several places. */
+/** Leaves a mark. It may be inlined in several places. */
 #define WATCHED(what) __asm__ volatile("1: nop\n .pushsection .weir_marks\n .word 1b, %0\n .popsection" ::"i"(what) : "memory")
 
 /** Ends the run with an exit code, 0 for success. */
@@ -24,8 +24,8 @@ static inline __attribute__((always_inline)) void watched_exit(uint32_t code)
 }
 
 /**
- * A pseudo-random number, the same in every run: a step of Marsaglia's xorshift, whose shifts this
- * processor makes bit by bit.
+ * Returns a pseudo-random number; the sequence is the same in every run. This is a step of
+ * Marsaglia's xorshift, and this processor shifts bit by bit.
  */
 static inline uint32_t watched_dice(void)
 {
@@ -36,7 +36,7 @@ static inline uint32_t watched_dice(void)
     return state;
 }
 
-/** Waits for some hundred to some ten thousand clocks, at random. */
+/** Waits for a random time, from some hundred to some ten thousand clocks. */
 static inline void watched_wait(void)
 {
     for (uint32_t turns = 20u + (watched_dice() & 1023u); turns != 0; turns--) {

@@ -19,7 +19,7 @@
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40
 
 /* Ends the run. The FreeRTOS port also asserts that only interrupts of an allowed priority call
-   it. */
+ * it. */
 void assertion_failed(void);
 #define configASSERT(condition)                                                                                                            \
     do {                                                                                                                                   \

@@ -20,7 +20,7 @@ enum { STACK_WORDS = 256, FAILED = 3 };
 
 volatile uint32_t served, woken;
 /* Counts in critical sections: runs of the two handlers, and calls of the port that ended the
-   critical section. */
+ * critical section. */
 volatile uint32_t held, held_urgent, opened;
 static TaskHandle_t waiter;
 

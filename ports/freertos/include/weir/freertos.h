@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on FreeRTOS: packets wait for workers that are as urgent as their receivers.
+ * Weir on FreeRTOS: received packets wait for workers, tasks that are as urgent as the packets'
+ * receivers.
  *
- * The interrupt of a network card reads the first bytes of a frame, and asks for whom it is (demux,
- * lee2010 §4). A frame whose class has room waits in the class's lane; any other is dropped before
- * anything else is done for it. Each class has buffers of its own and a worker, a task of its
- * receivers' urgency, which hands its frames to the stack (defer, zhang2006 §3.2). What interrupt
- * and worker take for a frame is charged to its receiver (account, zhang2006 §3.1).
+ * The interrupt of a network card reads the first bytes of a frame and determines the receiver
+ * (demux, lee2010 §4). The frame then waits in the lane of the receiver's class. If the lane is
+ * full, the frame is dropped before any other work is done for it. Each class has its own buffers
+ * and a worker. The worker is a task with the urgency of the class, and hands the frames to the
+ * stack (defer, zhang2006 §3.2). The time that the interrupt and the worker spend on a frame is
+ * charged to its receiver (account, zhang2006 §3.1).
  *
  *     static const weir_freertos_driver_t card = {
  *         .count = card_count, .head = card_head, .rest = card_rest, .acknowledge = card_acknowledge};
@@ -19,9 +21,10 @@
  *         portYIELD_FROM_ISR(woken);
  *     }
  *
- * One card, one processor. The interrupt may call FreeRTOS; the functions say from where they may
- * be called. How often the interrupt comes is limit's business (ports/cortex-m), and how much it
- * does each time is work's (core/include/weir/work.h): a frame is a unit, and more if it is long.
+ * The port supports one card and one processor. The card's interrupt may call FreeRTOS. The comment
+ * of each function says from where it may be called. How often the interrupt comes is limited by
+ * `limit` (ports/cortex-m), and how much each interrupt does by `work` (core/include/weir/work.h).
+ * The unit of work is a frame; a long frame is several units.
  */
 #ifndef WEIR_FREERTOS_H
 #define WEIR_FREERTOS_H
@@ -39,40 +42,40 @@
 #endif
 
 /**
- * The clock that costs are counted with: 32 bits that count up and wrap. A cost is in its units.
- * Every file of a program has the same.
+ * The clock that measures costs: 32 bits that count up and wrap. Costs are in units of this clock.
+ * All files of a program must use the same clock.
  */
 #ifndef WEIR_FREERTOS_CLOCK
 #error "define WEIR_FREERTOS_CLOCK, such as -DWEIR_FREERTOS_CLOCK='(*(volatile uint32_t *) 0xe0001004)', a Cortex-M's DWT_CYCCNT"
 #endif
 
 /**
- * Bytes of a buffer, in whole words: the longest frame (1,514), and the checksum that a card hands
- * over with it.
+ * The size of a buffer in bytes, a multiple of 4. It holds the longest frame (1,514 bytes) and the
+ * checksum that a card delivers with it.
  */
 #ifndef WEIR_FREERTOS_LONGEST
 #define WEIR_FREERTOS_LONGEST 1520u
 #endif
 
 /**
- * Bytes of a frame that demux wants to see, in whole words, at least 60: the shortest frame. Behind
- * them lie the ports of hardly any frame: those behind a tag and IPv6 need 64, behind options of
- * IPv4 up to 80.
+ * The number of bytes of a frame that demux reads, a multiple of 4 and at least 60, the length of
+ * the shortest frame. In nearly all frames the ports are within 60 bytes. Ports behind a tag and
+ * IPv6 need 64, and ports behind IPv4 options up to 80.
  */
 #ifndef WEIR_FREERTOS_HEAD
 #define WEIR_FREERTOS_HEAD 60u
 #endif
 _Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
 
-/** So many bytes of a frame behind its head are as much work as a frame. */
+/** The number of bytes behind a frame's head that count as another unit of work. */
 #ifndef WEIR_FREERTOS_UNIT
 #define WEIR_FREERTOS_UNIT 64u
 #endif
 _Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 
 /**
- * Which of a task's thread-local pointers is this port's, below
- * configNUM_THREAD_LOCAL_STORAGE_POINTERS. Nobody else may set it, in any task.
+ * The index of the thread-local pointer that this port uses, below
+ * configNUM_THREAD_LOCAL_STORAGE_POINTERS. No other code may set this pointer in any task.
  */
 #ifndef WEIR_FREERTOS_POINTER
 #define WEIR_FREERTOS_POINTER 0
@@ -80,19 +83,19 @@ _Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 _Static_assert(WEIR_FREERTOS_POINTER < configNUM_THREAD_LOCAL_STORAGE_POINTERS,
                "WEIR_FREERTOS_POINTER is below configNUM_THREAD_LOCAL_STORAGE_POINTERS");
 
-/** Bytes of a frame's buffer that the stack may use, such as for its own view of the frame. */
+/** The number of bytes in each buffer that the stack may use, for example for its own descriptor of
+ * the frame. */
 #ifndef WEIR_FREERTOS_STACK_BYTES
 #define WEIR_FREERTOS_STACK_BYTES 32u
 #endif
 
-/** What becomes of a frame that is not given to the stack. */
+/** The reason why a frame was not given to the stack. Each reason has a counter. */
 typedef enum {
-    WEIR_FREERTOS_NO_RECEIVER = 0, /**< nobody is bound, or it is a fragment; and such frames are dropped */
-    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are cut off or contradict themselves, or it is too long */
+    WEIR_FREERTOS_NO_RECEIVER = 0, /**< no receiver has bound its port, or it is a fragment, and such frames are dropped */
+    WEIR_FREERTOS_MALFORMED = 1,   /**< its headers are truncated or inconsistent, or the frame is too long */
     WEIR_FREERTOS_LANE_FULL = 2,   /**< all buffers of its class, or of its receiver's quota, are in use */
-    WEIR_FREERTOS_OVER_BUDGET = 3, /**< as many as its receiver may have came before */
-    WEIR_FREERTOS_TOO_DEEP =
-        4, /**< its port is not among the first bytes, or behind more headers than demux follows; and orphans are dropped */
+    WEIR_FREERTOS_OVER_BUDGET = 3, /**< its receiver's budget was used up */
+    WEIR_FREERTOS_TOO_DEEP = 4,    /**< its port is beyond the bytes or headers that demux reads, and orphans are dropped */
     WEIR_FREERTOS_REASONS = 5
 } weir_freertos_reason_t;
 
@@ -100,62 +103,64 @@ typedef enum {
 typedef struct weir_freertos_frame {
     struct weir_freertos_frame *next;
     struct weir_freertos_net *net;
-    uint32_t spent; /**< what was done for it until now */
+    uint32_t spent; /**< its cost until now, in units of the clock */
     uint16_t length;
-    uint16_t receiver; /**< its index, or WEIR_DEMUX_NO_LINK */
-    uint8_t which;     /**< class */
+    uint16_t receiver; /**< the receiver's index, or WEIR_DEMUX_NO_LINK */
+    uint8_t which;     /**< the frame's class */
     uint32_t stack[WEIR_FREERTOS_STACK_BYTES / 4u];
-    uint32_t words[WEIR_FREERTOS_LONGEST / 4u]; /**< the bytes, in the order in which they came */
+    uint32_t words[WEIR_FREERTOS_LONGEST / 4u]; /**< the frame's bytes in the order of arrival */
 } weir_freertos_frame_t;
 
-/** A class of receivers: how urgent its worker is, and its buffers. */
+/** A class of receivers: the urgency of its worker, and its buffers. */
 typedef struct {
-    UBaseType_t urgency;           /**< FreeRTOS's; rises from class to class */
-    weir_freertos_frame_t *frames; /**< so many of its frames can be in the system at once */
-    uint16_t count;
+    UBaseType_t urgency;           /**< a priority of FreeRTOS; it must rise from class to class */
+    weir_freertos_frame_t *frames; /**< the class's buffers */
+    uint16_t count;                /**< number of these buffers: so many of its frames can be in the system at once */
 } weir_freertos_class_t;
 
-/** Who receives: a task, named by its place in the array of all receivers. */
+/** A receiver: a task, identified by its index in the array of all receivers. */
 typedef struct {
-    weir_account_total_t account; /**< what its frames took, in units of the clock, and how many they were */
-    uint32_t lane_full;           /**< those of them that were dropped: no buffer */
-    uint32_t over_budget;         /**< and those beyond the budget; the others were its worker's */
-    uint32_t budget;              /**< frames for each tick of the budget; 0: as many as come */
-    uint32_t left;                /**< of it, until the next */
-    uint16_t quota;               /**< buffers of its class that it may use; UINT16_MAX: all of them */
-    uint16_t held;                /**< of them, now */
+    weir_account_total_t account; /**< the cost of its frames in units of the clock, and their number */
+    uint32_t lane_full;           /**< how many of its frames were dropped because no buffer was free */
+    uint32_t over_budget;         /**< how many of its frames were dropped because the budget was used up; the worker handled the others */
+    uint32_t budget;              /**< frames per period of the budgets; 0 means no limit */
+    uint32_t left;                /**< the rest of the budget in the current period */
+    uint16_t quota;               /**< how many buffers of its class it may use; UINT16_MAX means all */
+    uint16_t held;                /**< how many buffers of its class it uses now */
 } weir_freertos_receiver_t;
 
-/** What waits for a class's worker. */
+/** The lane of a class: the frames that wait for the class's worker, and the free buffers. */
 typedef struct {
     struct weir_freertos_net *net;
     weir_freertos_frame_t *free, *first, *last;
     TaskHandle_t worker;
-    uint32_t spent; /**< while it is busy: what was done for its frame until now */
-    bool is_busy;   /**< its worker handles a frame */
+    uint32_t spent; /**< while the worker is busy: the cost of its frame until now */
+    bool is_busy;   /**< whether the worker handles a frame */
 } weir_freertos_lane_t;
 
-/** What hands a frame to the stack. It returns it by weir_freertos_release(), at once or later. */
+/** A function that hands a frame to the stack. The stack returns the frame by
+ * weir_freertos_release(), at once or later. */
 typedef void weir_freertos_input_t(void *context, weir_freertos_frame_t *frame);
 
-/** How weir_freertos_start() sets up a card. */
+/** The configuration of a card, for weir_freertos_start(). */
 typedef struct {
     const weir_freertos_class_t *classes;
-    uint8_t count;        /**< of classes: 1 to WEIR_CLASSES */
-    uint8_t common;       /**< the class of what has no port: ARP, ICMP and the like */
-    uint8_t orphans;      /**< the class of ports that nobody has, or WEIR_DEMUX_DROP */
+    uint8_t count;        /**< the number of classes, 1 to WEIR_CLASSES */
+    uint8_t common;       /**< the class of frames without a port, such as ARP and ICMP */
+    uint8_t orphans;      /**< the class of frames whose port nobody has bound, or WEIR_DEMUX_DROP */
     uint8_t fragments;    /**< the class of fragments, or WEIR_DEMUX_DROP */
-    uint16_t slots;       /**< of the table: a power of two, at least 4 */
-    uint16_t bindings;    /**< the most that can exist at once */
-    uint16_t receivers;   /**< the most */
-    uint16_t stack_words; /**< of each worker */
-    uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0: not at all */
-    uint32_t overhead;    /**< what an interrupt takes before and after weir_freertos_take(), in units of the clock */
+    uint16_t slots;       /**< the slots of the demux table: a power of two, at least 4 */
+    uint16_t bindings;    /**< the largest number of bindings at the same time */
+    uint16_t receivers;   /**< the number of receivers */
+    uint16_t stack_words; /**< the stack size of each worker, in words */
+    uint32_t gather;      /**< moderate: how long frames wait to share an interrupt, in units of the clock; 0 means that they do not wait */
+    uint32_t overhead;    /**< the cost of an interrupt before and after weir_freertos_take(), in units of the clock */
     weir_freertos_input_t *input;
     void *context;
 } weir_freertos_config_t;
 
-/** A card's receivers. Its memory comes from FreeRTOS' heap, at the start only. */
+/** The state of a card and its receivers. The memory comes from FreeRTOS's heap, during
+ * weir_freertos_start() only. */
 typedef struct weir_freertos_net {
     weir_demux_t demux;
     weir_demux_slot_t *slots;
@@ -163,71 +168,75 @@ typedef struct weir_freertos_net {
     weir_freertos_receiver_t *receivers;
     weir_freertos_lane_t *lanes;
     weir_freertos_config_t config;
-    weir_moderate_t card;                    /**< moderate: what waits in the card is its one packet */
-    weir_account_total_t all;                /**< frames, and what they took */
-    weir_account_total_t nobody;             /**< those of no receiver, and what they took */
-    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< all, by reason */
-    uint32_t *charged;                       /**< what pays for the time from `since` on; NULL: nobody */
-    uint32_t *interrupted;                   /**< and did before the interrupt */
+    weir_moderate_t card;                    /**< moderate: all frames that wait in the card count as one packet */
+    weir_account_total_t all;                /**< all frames and their cost */
+    weir_account_total_t nobody;             /**< the frames that belong to no receiver, and their cost */
+    uint32_t dropped[WEIR_FREERTOS_REASONS]; /**< dropped frames by reason */
+    uint32_t *charged;                       /**< the cost to which the time from `since` on is added; NULL means none */
+    uint32_t *interrupted;                   /**< the value of `charged` before the current interrupt */
     uint32_t since;
-    uint32_t in_interrupt;         /**< what the interrupt has taken for the present frame */
-    weir_account_total_t *refused; /**< whose the frame was that was not admitted last */
+    uint32_t in_interrupt;         /**< the time that the interrupt has spent on the current frame */
+    weir_account_total_t *refused; /**< the total of the receiver whose frame was refused last */
 } weir_freertos_net_t;
 
-/** Why a call is refused. Nothing is changed then, but a card that does not start is empty. */
+/** The reason why a call was rejected. A rejected call changes nothing, except that a card that
+ * fails to start is left empty. */
 typedef enum {
     WEIR_FREERTOS_OK = 0,
-    WEIR_FREERTOS_BAD_CLASSES = 1,  /**< none, more than WEIR_CLASSES, without a buffer, or their urgencies do not rise */
-    WEIR_FREERTOS_BAD_TABLE = 2,    /**< weir_demux_start() refuses the sizes or the classes of orphans and fragments */
+    WEIR_FREERTOS_BAD_CLASSES = 1,  /**< there are none or more than WEIR_CLASSES, one has no buffer, or the urgencies do not rise */
+    WEIR_FREERTOS_BAD_TABLE = 2,    /**< weir_demux_start() rejects the sizes, or the class of orphans or fragments */
     WEIR_FREERTOS_NO_MEMORY = 3,    /**< FreeRTOS' heap is too small */
     WEIR_FREERTOS_BAD_URGENCY = 4,  /**< no class has this urgency */
     WEIR_FREERTOS_BAD_KEY = 5,      /**< port 0, or a protocol other than UDP and TCP */
-    WEIR_FREERTOS_BAD_RECEIVER = 6, /**< not below the number of receivers */
+    WEIR_FREERTOS_BAD_RECEIVER = 6, /**< the index is not below the number of receivers */
     WEIR_FREERTOS_FULL = 7,         /**< the table has no room for another binding */
-    WEIR_FREERTOS_NOT_BOUND = 8,    /**< that receiver does not have that port */
-    WEIR_FREERTOS_BAD_GATHER = 9    /**< half a wrap of the clock, or more */
+    WEIR_FREERTOS_NOT_BOUND = 8,    /**< the receiver has not bound this port */
+    WEIR_FREERTOS_BAD_GATHER = 9    /**< `gather` is half a wrap of the clock or more */
 } weir_freertos_error_t;
 
-/** Starts a card's receivers, before the scheduler or in a task. */
+/** Starts the receivers of a card. Call it before the scheduler starts, or in a task. */
 weir_freertos_error_t weir_freertos_start(weir_freertos_net_t *net, const weir_freertos_config_t *config);
 
 /**
- * From now on frames for this port (17 is UDP, 6 is TCP) wait for the worker of this urgency, and
- * what they take is charged to `receiver`, an index that the caller chooses. Call it beside the
- * stack's bind(). A receiver has one urgency, the latest one given. In a task.
+ * Binds a port (protocol 17 is UDP, 6 is TCP) to `receiver`, an index that the caller chooses. From
+ * then on, frames for this port wait for the worker with this urgency, and their cost is charged to
+ * the receiver. Call it together with the stack's bind(). A receiver has a single urgency, the one
+ * given last. Call it in a task.
  */
 weir_freertos_error_t weir_freertos_bind(weir_freertos_net_t *net, uint8_t protocol, uint16_t port, uint16_t receiver, UBaseType_t urgency);
 
-/** The receiver closes the port. Frames that wait for it still go to the stack. In a task. */
+/** Unbinds the port from the receiver. Frames that already wait still go to the stack. Call it in a
+ * task. */
 weir_freertos_error_t weir_freertos_unbind(weir_freertos_net_t *net, uint8_t protocol, uint16_t port, uint16_t receiver);
 
 /**
- * The receiver gets at most so many frames between two calls of weir_freertos_refill(), from this
- * call on; 0: as many as come. One that its class has no buffer for counts. In a task.
+ * Limits the receiver to `frames` frames between two calls of weir_freertos_refill(), from this
+ * call on. 0 means no limit. A frame that finds no free buffer counts as well. Call it in a task.
  */
 weir_freertos_error_t weir_freertos_set_budget(weir_freertos_net_t *net, uint16_t receiver, uint32_t frames);
 
 /**
- * At most so many buffers of its class hold frames of the receiver at once, from this call on; 0:
- * as many as there are. So a receiver whose frames the stack keeps does not starve others of its
- * class. In a task.
+ * Limits the number of buffers that hold frames of the receiver at the same time, from this call
+ * on. 0 means no limit. With a quota, a receiver whose frames the stack keeps cannot take all
+ * buffers from the other receivers of its class. Call it in a task.
  */
 weir_freertos_error_t weir_freertos_set_quota(weir_freertos_net_t *net, uint16_t receiver, uint16_t frames);
 
-/** Begins the next period of all budgets. In an interrupt that the card's cannot interrupt, or a
- * critical section. */
+/** Starts the next period of all budgets. Call it in an interrupt that the card's interrupt cannot
+ * preempt, or in a critical section. */
 void weir_freertos_refill(weir_freertos_net_t *net);
 
 /**
- * Has the time of waiting frames passed? Then the card's interrupt is to come, by the interrupt
- * controller's request, though it is off at the card. In FreeRTOS's tick.
+ * Returns true if the waiting time of gathered frames is over. The caller must then make the card's
+ * interrupt pending in the interrupt controller, because the interrupt is off at the card. Call it
+ * in FreeRTOS's tick.
  */
 WEIR_INLINE bool weir_freertos_wait_ends(weir_freertos_net_t *net)
 {
     return weir_moderate_expired_with(&net->card.state, &net->card.config, WEIR_FREERTOS_CLOCK);
 }
 
-/* Whoever is charged has had the time until now; from now on `to` has it. */
+/* Charges the time until now to the current payer, and makes `to` the payer from now on. */
 WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)
 {
     uint32_t now = WEIR_FREERTOS_CLOCK;
@@ -238,34 +247,38 @@ WEIR_INLINE void weir_freertos_charge(weir_freertos_net_t *net, uint32_t *to)
     net->charged = to;
 }
 
-/** What a driver says of the frame that it has begun. */
+/** A driver's description of the frame that it has begun to read. */
 typedef struct {
-    uint16_t length; /**< bytes, without the checksum; of a broken frame those that the card has of it */
-    bool is_broken;  /**< the card says so, or the frame is too long for a buffer: nobody looks at it */
+    uint16_t length; /**< bytes without the checksum; for a broken frame, the bytes that the card holds of it */
+    bool is_broken;  /**< the card reports an error, or the frame is too long for a buffer; its bytes are not used */
 } weir_freertos_head_t;
 
 /**
- * The driver of a card. Its functions are called in the card's interrupt, by weir_freertos_take()
- * alone. If the driver is a constant in the file of the interrupt's handler, the compiler sees the
- * functions and calls none of them through a pointer.
+ * The driver of a card. Only weir_freertos_take() calls its functions, in the card's interrupt. If
+ * the driver is a constant in the file of the interrupt's handler, the compiler calls the functions
+ * directly instead of through pointers.
  */
 typedef struct {
-    /** May frames be taken now? For a limiter that is called here. NULL: always. */
+    /** Whether frames may be taken now, according to a limiter that this function calls. NULL means
+     * always. */
     bool (*is_let_in)(void);
-    /** How many frames wait, at least; 0: none. */
+    /** Returns the number of waiting frames, or a lower bound that is 0 only if no frame waits. */
     uint32_t (*count)(void);
-    /** Begins the next frame. Reads its first WEIR_FREERTOS_HEAD bytes into `words`, or all of it
-     * if it has fewer. Reads nothing of a broken one. */
+    /** Begins the next frame. Reads its first WEIR_FREERTOS_HEAD bytes, or the whole frame if it is
+     * shorter, into `words`. Reads nothing of a broken frame. */
     weir_freertos_head_t (*head)(uint32_t *words);
-    /** Reads the rest of the frame that `head` has begun, behind its first WEIR_FREERTOS_HEAD
-     * bytes, into `words`. NULL: throws the rest away, and of a broken frame all. */
+    /** Reads the rest of the frame that `head` has begun, from byte WEIR_FREERTOS_HEAD on, into
+     * `words`. If `words` is NULL, discards the rest, or all of a broken frame. */
     void (*rest)(weir_freertos_head_t frame, uint32_t *words);
-    /** No frame waits: ends the request of the card, if the card keeps one. */
+    /** Ends the card's interrupt request, if the card keeps it after the frames are gone. Called
+     * when no frame waits. */
     void (*acknowledge)(void);
-    /** A frame came before acknowledge(), which may have ended its request, too: makes the
-     * interrupt come again. NULL: a card whose request lasts as long as a frame waits. */
+    /** Makes the interrupt come again. Called if a frame arrived before acknowledge(), which may
+     * have ended this frame's request as well. NULL if the card requests as long as a frame
+     * waits. */
     void (*request)(void);
-    /** Switches the card's interrupt on or off. NULL: `gather` of the configuration is 0. */
+    /** Switches the card's interrupt on or off. May be NULL if `gather` of the configuration is
+     * 0. */
     void (*enable)(bool is_on);
 } weir_freertos_driver_t;
 
@@ -273,7 +286,8 @@ typedef struct {
 weir_freertos_frame_t *weir_freertos_admit(weir_freertos_net_t *net, const uint8_t *head, uint16_t length);
 void weir_freertos_defer(weir_freertos_net_t *net, weir_freertos_frame_t *frame, BaseType_t *woken);
 
-/* What the interrupt has taken since the last frame is the present one's. */
+/* Returns the time that the interrupt has spent since the last frame. This time belongs to the
+ * current frame. */
 WEIR_INLINE uint32_t weir_freertos_take_spent(weir_freertos_net_t *net)
 {
     uint32_t now = WEIR_FREERTOS_CLOCK;
@@ -283,20 +297,20 @@ WEIR_INLINE uint32_t weir_freertos_take_spent(weir_freertos_net_t *net)
     return spent;
 }
 
-/* A frame that was not admitted is skipped: what that took is its receiver's. */
+/* Charges the time for skipping a frame that was not admitted to the frame's receiver. */
 WEIR_INLINE void weir_freertos_discard(weir_freertos_net_t *net)
 {
     weir_account_count(&net->all, net->refused, weir_freertos_take_spent(net));
 }
 
-/* The units of work of a frame of `length` bytes beyond its first. */
+/* The units of work of a frame of `length` bytes in addition to its first unit. */
 WEIR_INLINE uint16_t weir_freertos_further_work(uint16_t length)
 {
     return length > WEIR_FREERTOS_HEAD ? (uint16_t) ((length - WEIR_FREERTOS_HEAD) / WEIR_FREERTOS_UNIT) : 0;
 }
 
-/* Takes the next frame, whose first unit of work is granted. A frame may need more units than are
- * left: it is read to its end, and no other is taken after it. */
+/* Takes the next frame, whose first unit of work has been granted. A frame that needs more units
+ * than are left is read to its end, and no other frame is taken after it. */
 WEIR_INLINE void weir_freertos_take_frame(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work,
                                           BaseType_t *woken)
 {
@@ -324,7 +338,7 @@ WEIR_INLINE void weir_freertos_take_frame(weir_freertos_net_t *net, const weir_f
     weir_freertos_defer(net, frame, woken);
 }
 
-/* Takes the frames that wait, and those that come meanwhile, as far as the work is granted. */
+/* Takes the waiting frames, and those that arrive in the meantime, as far as work is granted. */
 WEIR_INLINE void weir_freertos_take_frames(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work, uint16_t most,
                                            BaseType_t *woken)
 {
@@ -339,7 +353,7 @@ WEIR_INLINE void weir_freertos_take_frames(weir_freertos_net_t *net, const weir_
     }
 }
 
-/* Ends the card's request if no frame is left. */
+/* Returns true if a frame is left. Otherwise ends the card's request. */
 WEIR_INLINE bool weir_freertos_is_left(const weir_freertos_driver_t *card)
 {
     if (card->count() != 0) {
@@ -355,15 +369,15 @@ WEIR_INLINE bool weir_freertos_is_left(const weir_freertos_driver_t *card)
     return true;
 }
 
-/* moderate (behnke2022 §2.2): do the card's frames wait for others? */
+/* moderate (behnke2022 §2.2): returns whether the card's frames wait for further frames. */
 WEIR_INLINE bool weir_freertos_frames_wait(weir_freertos_net_t *net)
 {
     return net->card.config.absolute != 0 && net->card.state.phase != WEIR_MODERATE_RAISED &&
            !weir_moderate_arrive(&net->card, WEIR_FREERTOS_CLOCK).interrupt;
 }
 
-/* moderate: the frames were taken, but for those that are left if `is_left`, which wait for others
- * or not: is the card's interrupt to be on again? */
+/* moderate: called after frames were taken; `is_left` tells whether frames are left, which may have
+ * to wait for further frames. Returns whether to switch the card's interrupt on again. */
 WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_left)
 {
     uint32_t now = WEIR_FREERTOS_CLOCK;
@@ -372,13 +386,15 @@ WEIR_INLINE bool weir_freertos_frames_taken(weir_freertos_net_t *net, bool is_le
 }
 
 /**
- * The card interrupts: takes its frames, `most` units of work at most. A frame is a unit, and each
- * WEIR_FREERTOS_UNIT bytes behind its head another; the last frame may need more than is left.
+ * Handles the card's interrupt: takes its frames, for at most `most` units of work. A frame is one
+ * unit, and each WEIR_FREERTOS_UNIT bytes behind its head are another. The last frame may need more
+ * units than are left.
  *
- * Each frame is read into a buffer of its class, for its worker, or thrown away if it has none; a
- * reason is counted then. What the interrupt takes is charged to the receivers of its frames.
- * Frames that are left request again. `*woken` is set to pdTRUE if a worker is to run, for
- * portYIELD_FROM_ISR(). In the card's interrupt, which may call FreeRTOS.
+ * Each frame is read into a buffer of its class and waits there for the class's worker. If there is
+ * no buffer, the frame is discarded and the reason is counted. The time of the interrupt is charged
+ * to the receivers of its frames. If frames are left, the interrupt comes again. `*woken` is set to
+ * pdTRUE if a worker must run; pass it to portYIELD_FROM_ISR(). Call it in the card's interrupt,
+ * which must be allowed to call FreeRTOS.
  */
 WEIR_INLINE void weir_freertos_take(weir_freertos_net_t *net, const weir_freertos_driver_t *card, weir_work_t *work, uint16_t most,
                                     BaseType_t *woken)
@@ -400,22 +416,25 @@ WEIR_INLINE void weir_freertos_take(weir_freertos_net_t *net, const weir_freerto
     weir_freertos_charge(net, net->interrupted);
 }
 
-/** The stack no longer needs a frame: its buffer is its class's again. In a task. */
+/** Returns a frame's buffer to its class, once the stack no longer needs the frame. Call it in a
+ * task. */
 void weir_freertos_release(weir_freertos_frame_t *frame);
 
-/** How many requests a task has answered in FreeRTOS's present tick. All zero at first. */
+/** The number of requests that a task has answered in the current tick of FreeRTOS. All zero at
+ * first. */
 typedef struct {
     TickType_t tick;
     uint32_t answered;
 } weir_freertos_pace_t;
 
 /**
- * A task is about to answer a request: it waits for the next tick if it has answered `most` (at
- * least 1) in this one. So clients that each ask again as soon as they have an answer take at most
- * `most` answers in a tick from less urgent tasks, and nothing of theirs is dropped. What the stack
- * itself answers, such as requests for connections, has no such pace: a budget is a bound on it.
- * A client that sends several requests ahead fills the receiver's buffers meanwhile, and has to
- * send again what finds none. In the receiver's task; it needs INCLUDE_vTaskDelay 1.
+ * Call this when a task is about to answer a request. If the task has already answered `most`
+ * requests (at least 1) in the current tick, it waits for the next tick. So clients that send a new
+ * request after each answer get at most `most` answers per tick at the expense of less urgent
+ * tasks, and none of their requests is dropped. Answers of the stack itself, such as to connection
+ * requests, are not paced; a budget bounds them. A client that sends several requests in advance
+ * fills the receiver's buffers meanwhile, and must retransmit the requests that find no buffer.
+ * Call it in the receiver's task. It needs INCLUDE_vTaskDelay 1.
  */
 WEIR_INLINE void weir_freertos_keep_pace(weir_freertos_pace_t *pace, uint32_t most)
 {
@@ -431,12 +450,13 @@ WEIR_INLINE void weir_freertos_keep_pace(weir_freertos_pace_t *pace, uint32_t mo
 }
 
 /**
- * Another task runs. For FreeRTOSConfig.h, where a thread-local pointer of tasks, by default the
- * first, is left to this port:
+ * Tells the port that another task runs. Call it from FreeRTOSConfig.h. The argument is the task's
+ * thread-local pointer that belongs to this port, by default the first one:
  *
  *     #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
  *
- * Without it the time that a worker is preempted is charged to the frame that it handles.
+ * Without this call, the time for which a worker is preempted is charged to the frame that it
+ * handles.
  */
 void weir_freertos_switched(void *lane);
 

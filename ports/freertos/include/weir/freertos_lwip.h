@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on FreeRTOS with lwIP: workers give frames to lwIP at their own urgency, under its core
- * lock, and not through its one thread. A worker waits at most for what a less urgent task does
- * under that lock: the mutex lends it the worker's urgency.
+ * Weir on FreeRTOS with lwIP. Workers hand frames to lwIP at their own urgency, under lwIP's core
+ * lock, instead of through its single thread. A worker waits at most for the work that a less
+ * urgent task does under this lock, because the mutex inherits the worker's urgency.
  *
- * lwIP needs LWIP_TCPIP_CORE_LOCKING and LWIP_SUPPORT_CUSTOM_PBUF, and a netif that was added with
- * ethernet_input in place of tcpip_input. Frames stay in their class's buffers: lwIP's own pool is
- * not used for what is received, and no class can use up another's.
+ * lwIP must be configured with LWIP_TCPIP_CORE_LOCKING and LWIP_SUPPORT_CUSTOM_PBUF, and the netif
+ * must have been added with ethernet_input in place of tcpip_input. Frames stay in the buffers of
+ * their class: received frames do not use lwIP's own pool, and no class can exhaust another's
+ * buffers.
  */
 #ifndef WEIR_FREERTOS_LWIP_H
 #define WEIR_FREERTOS_LWIP_H
@@ -15,7 +16,7 @@
 
 #include "weir/freertos.h"
 
-/** A weir_freertos_input_t; `netif` is its context. */
+/** The weir_freertos_input_t for lwIP. The context is the `netif`. */
 void weir_freertos_lwip_input(void *netif, weir_freertos_frame_t *frame);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * As much of FreeRTOS as ports/freertos uses, for tests on the host: tasks run when the test lets
- * them, memory can run out, the clock is a number.
+ * A fake of the part of FreeRTOS that ports/freertos uses, for tests on the host. Tasks run when
+ * the test lets them, memory can run out, and the clock is a variable.
  */
 #ifndef FAKE_FREERTOS_H
 #define FAKE_FREERTOS_H

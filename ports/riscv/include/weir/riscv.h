@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Weir on RISC-V.
+ * Weir on RISC-V: limits on interrupt lines in machine mode.
  *
  *     #include <weir/riscv.h>
  *
@@ -18,8 +18,8 @@
  *         weir_riscv_interrupts_on();
  *         ...
  *
- * The port runs in machine mode, with mtvec in direct mode at weir_riscv_trap. The chip is
- * weir/chips/soc.h, or the header that -DWEIR_RISCV_CHIP='"..."' names.
+ * The port runs in machine mode, with mtvec in direct mode at weir_riscv_trap. The chip's header is
+ * weir/chips/soc.h, unless -DWEIR_RISCV_CHIP='"..."' names another one.
  */
 #ifndef WEIR_RISCV_H
 #define WEIR_RISCV_H

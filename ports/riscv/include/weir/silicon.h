@@ -9,15 +9,16 @@
  *     weir_silicon_limit(&limiter, UART, WEIR_LIMIT_BUCKET, WEIR_SILICON_RATE(4000, 1, 32), 4);   // 4 at once, one more every 4000 clocks
  *     weir_silicon_lock(&limiter, UART);
  *
- * The limiter refuses invalid accesses by a bus error, which not every processor reports to its
- * program. So each call first asks the limiter what was built (SHAPE, WIDTHS) and whether the
- * source is locked; if the call is not possible, it returns the reason and writes nothing.
+ * The limiter rejects invalid accesses by a bus error, which not every processor reports to its
+ * program. So each call first reads from the limiter what was built (SHAPE, WIDTHS) and whether the
+ * source is locked. If the call is not possible, it returns the reason and writes nothing.
  *
- * The driver needs a limiter whose registers can be read: one built with READBACK = 0 is set up by
- * plain writes of constants (weir generate --rtl makes them).
+ * The driver needs a limiter whose registers can be read. A limiter that was built with READBACK =
+ * 0 is set up by plain writes of constants (weir generate --rtl makes them).
  *
- * Context: calls that write CONTROL of one source (all but those that read, and
- * weir_silicon_clear_held()) must not interrupt each other; sources are independent.
+ * Context: calls that write CONTROL of one source must not interrupt each other. These are all
+ * calls except those that read, and weir_silicon_clear_held(). Sources are independent of each
+ * other.
  */
 #ifndef WEIR_SILICON_H
 #define WEIR_SILICON_H
@@ -28,7 +29,7 @@
 #include "weir/limit.h"
 #include "weir_limit.h" /* rtl/limit/registers/generated */
 
-/** A limiter, with its parameters as weir_silicon_open() found them. */
+/** A limiter with the parameters that weir_silicon_open() has read from it. */
 typedef struct {
     uintptr_t base;
     uint32_t most_rate; /**< RATE takes 1 to this */
@@ -40,7 +41,7 @@ typedef struct {
     bool counts;        /**< HELD is there */
 } weir_silicon_t;
 
-/** Why a call did nothing. */
+/** The reason why a call did nothing. */
 typedef enum {
     WEIR_SILICON_OK = 0,
     WEIR_SILICON_ABSENT,     /**< no limiter answers at this address, or one of another version, or one that cannot be read */
@@ -73,12 +74,12 @@ typedef enum {
          ? 0u                                                                                                                              \
          : WEIR_SILICON_PHASE_(bits) / (WEIR_SILICON_TICKS_(interval, tick) < 2u ? 1u : WEIR_SILICON_TICKS_(interval, tick) - 1u))
 
-/** The interval in clocks that a RATE of at least 1 really gives, in 64 bits. For constants. */
+/** The interval in clocks that a RATE of at least 1 actually gives, in 64 bits. For constants. */
 #define WEIR_SILICON_INTERVAL(rate, tick, bits) ((uint64_t) (tick) * ((uint64_t) (WEIR_SILICON_PHASE_(bits) / (rate)) + 1u))
 
 /**
- * WEIR_SILICON_RATE() for this limiter at run time: two divisions in 32 bits. The result is 0 also
- * if RATE has fewer bits than the interval would need.
+ * Does the same as WEIR_SILICON_RATE() for this limiter at run time, by two divisions in 32 bits.
+ * The result is 0 also if the interval would need more bits than RATE has.
  */
 static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t interval)
 {
@@ -92,7 +93,7 @@ static inline uint32_t weir_silicon_rate(const weir_silicon_t *limiter, uint32_t
 
 /* ----------------------------------------------------------------------------------- registers */
 
-/** The address of a register, from its offset (weir_limit.h). */
+/** The address of a register with this offset (weir_limit.h). */
 WEIR_INLINE volatile uint32_t *weir_silicon_register(const weir_silicon_t *limiter, uint32_t offset)
 {
     return (volatile uint32_t *) (limiter->base + offset);
@@ -111,13 +112,13 @@ WEIR_INLINE void weir_silicon_write(const weir_silicon_t *limiter, uint32_t offs
 /* One field of a register's value. */
 #define WEIR_SILICON_FIELD(value, field) (((value) >> field##_SHIFT) & field##_MASK)
 
-/** True iff the feature of this bit of SHAPE was built. */
+/** True iff the limiter was built with the feature of this bit of SHAPE. */
 WEIR_INLINE bool weir_silicon_has(const weir_silicon_t *limiter, uint32_t shape_bit)
 {
     return (limiter->shape & shape_bit) != 0;
 }
 
-/** Finds the parameters of the limiter at `base`. The limiter's state does not change. */
+/** Reads the parameters of the limiter at `base`. The limiter's state does not change. */
 static inline weir_silicon_error_t weir_silicon_open(weir_silicon_t *limiter, uintptr_t base)
 {
     limiter->base = base;
@@ -138,7 +139,8 @@ static inline weir_silicon_error_t weir_silicon_open(weir_silicon_t *limiter, ui
 
 /* ---------------------------------------------------------------------------------- setting up */
 
-/* Sets and clears bits of CONTROL: ENABLE always, the other bits unless the source is locked. */
+/* Sets and clears bits of CONTROL. ENABLE always changes; the other bits change unless the source
+ * is locked. */
 static inline weir_silicon_error_t weir_silicon_control_(const weir_silicon_t *limiter, uint16_t source, uint32_t clear, uint32_t set)
 {
     if (source >= limiter->sources) {
@@ -185,7 +187,7 @@ static inline weir_silicon_error_t weir_silicon_limit(const weir_silicon_t *limi
                                  WEIR_LIMIT_CONTROL_LIMIT_BIT | (is_bursty ? WEIR_LIMIT_CONTROL_POLICY_BIT : 0));
 }
 
-/** Lets all requests of a source through, or limits them again as before. */
+/** Lets all requests of a source through, or limits them again with the old settings. */
 static inline weir_silicon_error_t weir_silicon_set_limited(const weir_silicon_t *limiter, uint16_t source, bool on)
 {
     if (!weir_silicon_has(limiter, WEIR_LIMIT_SHAPE_LIMITS_BIT) && !on) {
@@ -194,7 +196,7 @@ static inline weir_silicon_error_t weir_silicon_set_limited(const weir_silicon_t
     return weir_silicon_control_(limiter, source, WEIR_LIMIT_CONTROL_LIMIT_BIT, on ? WEIR_LIMIT_CONTROL_LIMIT_BIT : 0);
 }
 
-/** The user's enable bit (regehr2005 §4): works on a locked source, too. */
+/** Sets the user's enable bit (regehr2005 §4), also for a locked source. */
 static inline weir_silicon_error_t weir_silicon_set_enabled(const weir_silicon_t *limiter, uint16_t source, bool on)
 {
     if (!weir_silicon_has(limiter, WEIR_LIMIT_SHAPE_ENABLES_BIT) && !on) {
@@ -213,7 +215,7 @@ static inline weir_silicon_error_t weir_silicon_set_notify(const weir_silicon_t 
     return weir_silicon_control_(limiter, source, WEIR_LIMIT_CONTROL_NOTIFY_BIT, on ? WEIR_LIMIT_CONTROL_NOTIFY_BIT : 0);
 }
 
-/** Fixes all of a source's settings but the enable bit, until reset. */
+/** Locks all settings of a source except the enable bit, until reset. */
 static inline weir_silicon_error_t weir_silicon_lock(const weir_silicon_t *limiter, uint16_t source)
 {
     if (!weir_silicon_has(limiter, WEIR_LIMIT_SHAPE_LOCK_BIT)) {
@@ -226,7 +228,7 @@ static inline weir_silicon_error_t weir_silicon_lock(const weir_silicon_t *limit
 
 /**
  * The number of a source's requests that were not delivered at once, since the start or the last
- * clearing; saturates. 0 if there is no counter or no such source.
+ * clearing. The counter saturates. The result is 0 if there is no counter or no such source.
  */
 static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t source)
 {
@@ -236,7 +238,7 @@ static inline uint32_t weir_silicon_held(const weir_silicon_t *limiter, uint16_t
     return WEIR_SILICON_FIELD(weir_silicon_read(limiter, WEIR_LIMIT_HELD(source)), WEIR_LIMIT_HELD_COUNT);
 }
 
-/** Sets a source's count of requests that were not delivered at once to 0. */
+/** Clears the count of a source's requests that were not delivered at once. */
 static inline weir_silicon_error_t weir_silicon_clear_held(const weir_silicon_t *limiter, uint16_t source)
 {
     if (source >= limiter->sources) {
@@ -249,18 +251,18 @@ static inline weir_silicon_error_t weir_silicon_clear_held(const weir_silicon_t 
     return WEIR_SILICON_OK;
 }
 
-/** True iff the source is in overload: from the first request that is held back until its whole
- * burst has come back and no request waits. */
+/** True iff the source is in overload. An overload begins with the first request that is held back,
+ * and ends when the whole burst is available again and no request waits. */
 static inline bool weir_silicon_is_overloaded(const weir_silicon_t *limiter, uint16_t source)
 {
     return source < limiter->sources && (weir_silicon_read(limiter, WEIR_LIMIT_STATUS(source)) & WEIR_LIMIT_STATUS_OVERLOAD_BIT) != 0;
 }
 
 /**
- * For the limiter's own interrupt: returns the overloads that began since the last call, of the
- * sources 32 * `word` to 32 * `word` + 31, as a bit per source, and clears them. The interrupt
- * stays requested until every word was read. An overload that begins meanwhile is kept for the next
- * call. 0 if there are no such sources.
+ * For the limiter's own interrupt: returns and clears the overloads that began since the last call,
+ * with a bit for each of the sources 32 * `word` to 32 * `word` + 31. The limiter's interrupt
+ * requests until every word has been read. An overload that begins in the meantime is kept for the
+ * next call. The result is 0 if there are no such sources.
  */
 static inline uint32_t weir_silicon_take_began(const weir_silicon_t *limiter, uint8_t word)
 {

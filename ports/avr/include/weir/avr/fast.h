@@ -240,22 +240,24 @@ void weir_avr_fast_interval_does_not_fit(void) __attribute__((error("the interva
     ".endif\n"
 
 /*
- * The compare register holds the instant at which the bucket is full; the flag says that it is.
- * While masked it holds the next token's instant, and so does r10, unless that has passed when it
- * is written: then the line is unmasked. While a request is held, r10 lies one interval further
- * back, so that an expiry which adds one to it finds that instant passed, too: what is late and
- * what was held share a branch, and what is neither pays for one comparison. An expiry that comes a
- * wrap late may find a second match before the register has moved on. That interrupts at once, an
- * interval early: forgotten where this could be taken for late, and else no harm, since a bucket is
- * full by then and both have their tokens.
- * An expiry later than can be told finds neither. It serves what is pending in place of what is
- * held, and leaves r10 equal to the compare register. Who serves what is held then finds r10 an
- * interval ahead of itself, and takes that back.
+ * bucket. The compare register holds the instant at which the bucket is full, and the flag says
+ * that it is full. While the line is masked, the register and r10 hold the instant of the next
+ * token. If that instant has passed when it is written, the line is unmasked.
+ * While a request is held, r10 is one interval smaller. So an expiry that adds an interval to r10
+ * finds an instant that has passed, as it does when it is late. Late expiries and held requests
+ * share a branch, and all other expiries pay for a single comparison.
+ * An expiry that comes a wrap late may find a second match before it has changed the register. The
+ * second match interrupts at once, an interval early. Its flag is cleared where the interrupt could
+ * be mistaken for a late one. Elsewhere it does no harm: the bucket is full by then, and both
+ * interrupts have their tokens.
+ * An expiry that is later than the comparison can tell recognises neither case. It serves the
+ * pending request in place of the held one, and leaves r10 equal to the compare register. The code
+ * that then serves the held request finds r10 an interval too large, and corrects it.
  * The flag is set one tick after the match. Timer 0 restarts its prescaler with the count, and so
- * matches one tick earlier: the flag is set after exactly one interval. A whole bucket is 240 ticks
- * at most, an interval 120. A token counts as late up to 127 ticks after its instant where its
- * limiter need not tell more (L <= (N-1)T in core/CONTRACTS.md), which is a cycle cheaper, and up
- * to 255 less an interval else.
+ * matches one tick earlier: its flag is set after exactly one interval. A whole bucket is at most
+ * 240 ticks, and an interval at most 120. If the limiter satisfies L <= (N-1)T (core/CONTRACTS.md),
+ * a token counts as late up to 127 ticks after its instant, which saves a cycle. Otherwise it
+ * counts as late up to 255 ticks minus an interval.
  */
 #define WEIR_FAST_BUCKET_CODE                                                                                                              \
     ".if %[kind] == 4\n"                                                                                                                   \
@@ -524,7 +526,7 @@ WEIR_INLINE void weir_fast_other_line(uint8_t bit, bool on)
  */
 #define weir_avr_start(name) name##_start()
 /** Switches the line on or off on behalf of the user, until the next such call (regehr2005 §4). Any
-    context. */
+ * context. */
 #define weir_avr_enable(name) name##_enable()
 #define weir_avr_disable(name) name##_disable()
 

@@ -312,7 +312,7 @@
 /* -------------------------------------------------------------- bursty, lazy (regehr2005 §3.3) */
 
 /* True iff the count has wrapped: with a burst of 255, the first request too many takes the count
-   to 0. */
+ * to 0. */
 #define WEIR_AVR_BURSTY_WRAPPED(config, state) ((config).burst == UINT8_MAX && (state).count == 0)
 
 #define WEIR_AVR_BURSTY_LAZY_REQUEST(line, channel, config, state, serve)                                                                  \
@@ -434,7 +434,7 @@
         }                                                                                                                                  \
     } while (0)
 /* In the channel's own interrupt: no token is taken from the bucket, because the next token has
-   come. */
+ * come. */
 #define WEIR_AVR_BUCKET_REFILL(channel, config)                                                                                            \
     do {                                                                                                                                   \
         weir_ticks_t weir_full_ = (weir_ticks_t) (WEIR_AVR_AT(channel) + WEIR_AVR_BUCKET_SLACK(config));                                   \

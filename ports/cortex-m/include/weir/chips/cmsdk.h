@@ -15,7 +15,7 @@
 #include "weir/cortex_m/group.h"
 
 /** The registers of a half, as offsets in words from its first register. WEIR_CMSDK_SECOND is the
-    offset of the second half. */
+ * offset of the second half. */
 enum { WEIR_CMSDK_LOAD = 0, WEIR_CMSDK_VALUE = 1, WEIR_CMSDK_CONTROL = 2, WEIR_CMSDK_CLEAR = 3, WEIR_CMSDK_SECOND = 8 };
 /** The bits of the control register. */
 enum { WEIR_CMSDK_ONE_SHOT = 1, WEIR_CMSDK_32_BITS = 2, WEIR_CMSDK_INTERRUPTS = 0x20, WEIR_CMSDK_ENABLED = 0x80 };

@@ -23,7 +23,7 @@ WEIR_INLINE void weir_systick_stop(void)
 }
 
 /** Makes SysTick interrupt every `clocks` + 1 clocks of the processor. `clocks` is at most
-    WEIR_SYSTICK_MOST. */
+ * WEIR_SYSTICK_MOST. */
 WEIR_INLINE void weir_systick_start(uint32_t clocks)
 {
     weir_systick_stop();

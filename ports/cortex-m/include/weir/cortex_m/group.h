@@ -56,7 +56,7 @@
     WEIR_CORTEX_M_MEMBERS_(name, timer, urgency, __VA_ARGS__) _Static_assert(true, "a semicolon may follow")
 
 /** Defines the clock of a group without a timer. `instant` is its value: 32 bits that count up and
-    wrap. */
+ * wrap. */
 #define WEIR_CORTEX_M_CLOCK(name, instant)                                                                                                 \
     uint8_t name##_priority(void);                                                                                                         \
     WEIR_INLINE weir_ticks_t name##_now(void)                                                                                              \

@@ -18,7 +18,7 @@
 #define WEIR_NVIC_SYSTICK (-1)
 
 /** Enables a line. The line interrupts at once if its pending bit is set. SysTick has no such bit
-    here. */
+ * here. */
 WEIR_INLINE void weir_nvic_enable(int32_t irq)
 {
     if (irq != WEIR_NVIC_SYSTICK) {
@@ -65,7 +65,7 @@ WEIR_INLINE void weir_nvic_clear(uint32_t irq)
 }
 
 /** Sets the priority of a line or of SysTick. 0 is the most urgent. Chips implement only the upper
-    bits. */
+ * bits. */
 WEIR_INLINE void weir_nvic_set_priority(int32_t irq, uint8_t priority)
 {
     uint32_t address = irq == WEIR_NVIC_SYSTICK ? 0xe000ed23u : 0xe000e400u + (uint32_t) irq; /* SHPR3, NVIC_IPRn */

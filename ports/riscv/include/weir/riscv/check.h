@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Compile-time checks: a configuration that cannot be kept does not compile. They need an
- * optimising compiler (-Os, -O1 and up): without optimisation nothing is checked.
+ * Compile-time checks: a limit that cannot be enforced does not compile. The checks need an
+ * optimising compiler (-Os, -O1 and up). Without optimisation nothing is checked.
  */
 #ifndef WEIR_RISCV_CHECK_H
 #define WEIR_RISCV_CHECK_H
@@ -16,14 +16,14 @@ WEIR_RISCV_REFUSES(interval, "the interval must be 1 to 2^29 ticks, for a bucket
 WEIR_RISCV_REFUSES(lag, "the lag must be below the interval, and 0 with any policy but WEIR_LIMIT_STRICT");
 
 /**
- * The most ticks that a limiter may look ahead and back together: with these and WEIR_RISCV_REST a
- * quarter of a wrap is left for latencies.
+ * The largest number of ticks that a limiter may look ahead and back together. These ticks and
+ * WEIR_RISCV_REST leave a quarter of a wrap for latencies.
  */
 #define WEIR_RISCV_SPAN_MOST 0x40000000u
 
 /**
- * True iff ageing every WEIR_RISCV_REST ticks is often enough for this configuration; 2^29 ticks at
- * most, and for a bucket 2^30 / (N + 1).
+ * True iff ageing every WEIR_RISCV_REST ticks is often enough for this configuration. Its interval
+ * must be at most 2^29 ticks, and that of a bucket at most 2^30 / (N + 1).
  */
 WEIR_INLINE bool weir_riscv_can_keep_young(const weir_limit_config_t *c)
 {
@@ -42,7 +42,7 @@ typedef struct {
     int64_t trigger;
 } weir_riscv_written_t;
 
-/* Checks a configuration; `w` and `c` have the same initialiser. */
+/* Checks a configuration. `w` and `c` have the same initialiser. */
 WEIR_INLINE void weir_riscv_check(const weir_riscv_written_t *w, const weir_limit_config_t *c)
 {
     weir_limit_error_t error = weir_limit_checked(c);
@@ -60,7 +60,7 @@ WEIR_INLINE void weir_riscv_check(const weir_riscv_written_t *w, const weir_limi
     }
 }
 
-/** Defines NAME_check(), which does not compile if the initialiser after it is refused. */
+/** Defines NAME_check(), which does not compile if the initialiser after `name` is rejected. */
 #ifdef __OPTIMIZE__
 #define WEIR_RISCV_DEFINE_CHECK_(name, ...)                                                                                                \
     WEIR_INLINE void name##_check(void)                                                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Sources: the limiter of core/ inlined into the machine's one trap.
+ * Sources: the limiter of core/, inlined into the machine's only trap.
  *
  *     WEIR_RISCV_LIMIT(button, 0, .policy = WEIR_LIMIT_STRICT, .timing = WEIR_LIMIT_LAZY, .interval = 12500, .burst = 1)
  *     {
@@ -9,7 +9,7 @@
  *
  *     WEIR_RISCV_TRAP(button)
  *
- * The trap (weir/riscv/trap.h) calls four functions of each source in its list; the other functions
+ * The trap (weir/riscv/trap.h) calls four functions of each source in its list. The other functions
  * are for threads.
  */
 #ifndef WEIR_RISCV_LIMIT_H
@@ -19,13 +19,13 @@
 #include "weir/riscv/check.h"
 #include "weir/riscv/timer.h"
 
-/* True iff the timer is set at every request. */
+/* True iff the limiter sets the timer at every request. */
 #define WEIR_RISCV_ALWAYS_ARMS(config)                                                                                                     \
     ((config).timing == WEIR_LIMIT_EAGER && ((config).policy == WEIR_LIMIT_STRICT || (config).policy == WEIR_LIMIT_PACED))
 
 /*
- * True iff an expiry is due and the user has not interfered: the common case, which one look at the
- * flags tells from all others.
+ * True iff an expiry is due and the user has not switched the source off. This common case is
+ * recognised by a single test of the flags.
  */
 #define WEIR_RISCV_IS_PLAINLY_DUE(config, state, now)                                                                                      \
     (((config).policy == WEIR_LIMIT_BURSTY && (config).timing != WEIR_LIMIT_LAZY                                                           \
@@ -34,9 +34,10 @@
      weir_ticks_reached(now, (state).due))
 
 /*
- * Tells the compiler the flags that the machine will read, so that it leaves out impossible
- * branches; it omits the store itself, too, because every step writes the flags. Eager limiters
- * hold no request in software: no line of this port requests while it is masked.
+ * Tells the compiler the values of the flags that the machine will read, so that it leaves out
+ * impossible branches. The compiler also omits the store itself, because every step writes the
+ * flags. Eager limiters hold no request in software, because no line of this port requests while it
+ * is masked.
  */
 #define WEIR_RISCV_KNOW_PLAIN(config, state)                                                                                               \
     do {                                                                                                                                   \
@@ -70,14 +71,14 @@
     } while (0)
 
 /**
- * Sets the timer anew for all sources of the trap, after one of them has changed. Call with
- * interrupts off; WEIR_RISCV_TRAP defines this function.
+ * Sets the timer anew for all sources of the trap, after one of them has changed. Call it with
+ * interrupts off. WEIR_RISCV_TRAP defines this function.
  */
 void weir_riscv_alarm(void);
 
 /**
- * Limits the line `line` of the chip; the other arguments initialise a weir_limit_config_t, in
- * ticks of mtime. The body of the handler follows. The configuration is a constant: the compiler
+ * Limits the line `line` of the chip. The other arguments initialise a weir_limit_config_t, in
+ * ticks of mtime. The body of the handler follows. The configuration is a constant, so the compiler
  * keeps only what its policy needs.
  */
 #define WEIR_RISCV_LIMIT(name, line, ...)                                                                                                  \
@@ -87,8 +88,8 @@ void weir_riscv_alarm(void);
     WEIR_RISCV_DEFINE_(name, name##_config, name##_state, line)
 
 /**
- * WEIR_RISCV_LIMIT with a configuration in RAM, whose rate and burst weir_riscv_change(name,
- * interval, burst) changes at run time.
+ * Does the same as WEIR_RISCV_LIMIT with the configuration in RAM. weir_riscv_change(name,
+ * interval, burst) changes its rate and burst at run time.
  */
 #define WEIR_RISCV_LIMIT_TUNABLE(name, line, ...)                                                                                          \
     WEIR_RISCV_DEFINE_CHECK_(name, __VA_ARGS__)                                                                                            \
@@ -97,8 +98,8 @@ void weir_riscv_alarm(void);
     WEIR_RISCV_DEFINE_(name, name##_limit.config, name##_limit.state, line)
 
 /**
- * A line without a limit, in the same trap; the body of the handler follows. Lines behind the
- * limiter in silicon use it, too.
+ * Defines a line without a limit in the same trap. The body of the handler follows. Use it also for
+ * lines behind the limiter in silicon.
  */
 #define WEIR_RISCV_UNLIMITED(name, line)                                                                                                   \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
@@ -138,8 +139,8 @@ void weir_riscv_alarm(void);
 
 /*
  * Defines the functions that the trap calls: for a request; for an expiry, if this source is due;
- * for the question whether the source wants an expiry, and in how many ticks. Also defines the
- * line's number.
+ * and to ask whether, and in how many ticks, the source wants an expiry. Also defines the line's
+ * number.
  */
 #define WEIR_RISCV_DEFINE_(name, config, state, line)                                                                                      \
     WEIR_INLINE void name##_handler(void);                                                                                                 \
@@ -206,8 +207,8 @@ void weir_riscv_alarm(void);
     WEIR_INLINE void name##_handler(void)
 
 /*
- * The functions that a thread may call, by name: weir_riscv_start(name), weir_riscv_enable(name),
- * weir_riscv_disable(name), weir_riscv_record(name).
+ * Defines the functions that a thread may call, by name: weir_riscv_start(name),
+ * weir_riscv_enable(name), weir_riscv_disable(name), weir_riscv_record(name).
  */
 #define WEIR_RISCV_DEFINE_USER_(name, config, state, line)                                                                                 \
     WEIR_INLINE void name##_start(void)                                                                                                    \
@@ -261,13 +262,13 @@ void weir_riscv_alarm(void);
     }
 
 /**
- * Starts limiting and enables the line's interrupts. Call it from a thread, or before interrupts
- * are on; weir_riscv_run() comes before the first call.
+ * Starts limiting and enables the line's interrupts. Call it after weir_riscv_run(), from a thread
+ * or before interrupts are on.
  */
 #define weir_riscv_start(name) name##_start()
 /**
- * The user wants the line on, or off, until the next such call (regehr2005 §4): use these instead
- * of the line's own enable bit. Any context.
+ * Switches the line on or off on behalf of the user, until the next such call (regehr2005 §4). Use
+ * these instead of the line's own enable bit. Any context.
  */
 #define weir_riscv_enable(name) name##_enable()
 #define weir_riscv_disable(name) name##_disable()

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The trap of a machine in direct mode, and its interrupt functions: one for each source in its
- * list, and one for the timer.
+ * The trap of a machine in direct mode, and its interrupt functions. There is one for each source
+ * in the trap's list, and one for the timer.
  *
  * The entry finds the requesting line with a single register, which it saves below the stack (the
- * ABI keeps nothing there, and interrupts are off), and jumps to a function that saves the
- * registers it needs: no source pays for the registers of another source's limiter. The first
- * source in the list is asked first, the timer last, in the machine's own order of causes. A trap
- * serves one request and returns, so that the background is interrupted as with one vector per
- * line.
+ * ABI keeps nothing there, and interrupts are off). It then jumps to a function that saves the
+ * registers that it needs, so that no source pays for the registers of another source's limiter.
+ * The first source in the list is tested first, and the timer last, in the machine's own order of
+ * causes. A trap serves one request and returns, so that the background is interrupted as often as
+ * with one vector per line.
  *
- * A single source has a timer function for the common case only. Rare cases would make it save more
- * registers: an expiry that is not due (the timer was set too early, or for the ageing), the user's
- * part, an exception. In these cases it points mtvec at the general function and returns. The
- * pending request traps again at once, and the general function, after resetting mtvec, handles it.
+ * If the trap has a single source, its timer function handles the common case only. Rare cases
+ * would make it save more registers: an expiry that is not due (because the timer was set too
+ * early, or for the ageing), a source that the user has switched off, or an exception. In these
+ * cases it points mtvec at the general function and returns. The pending request traps again at
+ * once, and the general function resets mtvec and handles the request.
  */
 #ifndef WEIR_RISCV_TRAP_H
 #define WEIR_RISCV_TRAP_H
@@ -21,8 +22,8 @@
 #include "weir/riscv/limit.h"
 
 /**
- * Called for a trap that is no interrupt: an exception, which is the program's own fault. Without
- * this function the trap hangs where a debugger finds it.
+ * Called for a trap that is an exception, which is an error of the program. Without this function
+ * the trap loops forever, where a debugger finds it.
  */
 #ifndef WEIR_RISCV_ON_EXCEPTION
 #define WEIR_RISCV_ON_EXCEPTION()                                                                                                          \
@@ -30,13 +31,13 @@
     }
 #endif
 
-/** Sets the address of the traps from the next one on. */
+/** Sets the address of the trap's entry, from the next trap on. */
 WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
 {
     __asm__ volatile("csrw mtvec, %0" ::"r"(entry) : "memory");
 }
 
-/* Applies DO(name) to each of up to eight names. */
+/* Applies do_(name) to each of up to eight names. */
 #define WEIR_RISCV_EACH_1(do_, a) do_(a)
 #define WEIR_RISCV_EACH_2(do_, a, ...) do_(a) WEIR_RISCV_EACH_1(do_, __VA_ARGS__)
 #define WEIR_RISCV_EACH_3(do_, a, ...) do_(a) WEIR_RISCV_EACH_2(do_, __VA_ARGS__)
@@ -74,8 +75,8 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     }
 
 /**
- * Defines the trap for one to eight sources of this file. The choice that weir_limits_next() makes
- * at run time is compiled here, because the compiler knows the list.
+ * Defines the trap for one to eight sources of this file. The compiler knows the list, so the
+ * choice of the next source, which weir_limits_next() makes at run time, is compiled into the trap.
  */
 #define WEIR_RISCV_TRAP(...)                                                                                                               \
     __attribute__((naked, aligned(4))) void weir_riscv_trap(void);                                                                         \
@@ -118,7 +119,7 @@ WEIR_INLINE void weir_riscv_trap_at(void (*entry)(void))
     struct weir_riscv_semicolon
 
 /**
- * Enables the timer's and the lines' interrupts; the program still calls
+ * Enables the interrupts of the timer and of the lines. The program must still call
  * weir_riscv_interrupts_on(). Call it before the first weir_riscv_start().
  */
 WEIR_INLINE void weir_riscv_run(void)
