@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libFuzzer's entry point: each input describes accounts and the packets that are charged to them.
+/* libFuzzer's entry point. Each input describes accounts and the packets that are charged to them.
  * */
 #include "../src/account.c"
 #include "../tests/account_board.h"

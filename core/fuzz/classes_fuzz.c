@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * libFuzzer's entry point: each input is a frame, or a sequence of events for a table, bottom
- * halves or a predictor.
+ * libFuzzer's entry point. Each input is a frame, or a sequence of events for a table, for bottom
+ * halves or for a predictor.
  */
 #include "../src/defer.c"
 #include "../src/demux.c"

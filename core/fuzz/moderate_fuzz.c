@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* libFuzzer's entry point: each input is a NIC and a sequence of events. */
+/* libFuzzer's entry point. Each input is a NIC and a sequence of events. */
 #include "../src/moderate.c"
 #include "../tests/moderate_board.h"
 

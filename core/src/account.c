@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up of accounts, the end of processes, and the counted mode's tick: code that does not run for
- * each packet, and may therefore divide.
+ * Set-up of accounts, the end of processes, and the tick of the counted mode. This code does not
+ * run for each packet, and may therefore divide.
  */
 #include "weir/account.h"
 
 /*
- * The cap on N(t), however little a packet costs. It keeps the products below within 64 bits, with
- * a tick of at most 2^36 cycles.
+ * The upper bound of N(t), however little a packet costs. It keeps the products below within 64
+ * bits, with a tick of at most 2^36 cycles.
  */
 #define PER_TICK_MOST 0x40000000u
 
@@ -49,8 +49,8 @@ void weir_account_move(weir_account_process_t *from, weir_account_process_t *to)
 }
 
 /*
- * N as the paper uses it, "rounded off to the nearest integer"; 0 until something was measured, at
- * least 1 then: with 0 the paper's loop would not end.
+ * N as the paper uses it, "rounded off to the nearest integer". It is 0 until something was
+ * measured, and at least 1 afterwards, because with 0 the paper's loop would not end.
  */
 static weir_cycles_t rounded(const weir_account_device_t *d)
 {
@@ -59,8 +59,8 @@ static weir_cycles_t rounded(const weir_account_device_t *d)
 }
 
 /*
- * The EWMA of zhang2006 §3.1 (1) and §4: N(t) = m(t) * tick / cost. The average keeps its fraction;
- * it is rounded where it is used.
+ * The exponentially weighted average of zhang2006 §3.1 (1) and §4: N(t) = m(t) * tick / cost. The
+ * average keeps its fraction, and is rounded where it is used.
  */
 static void measure(weir_account_device_t *d, const weir_account_config_t *c, uint32_t m)
 {
@@ -71,7 +71,7 @@ static void measure(weir_account_device_t *d, const weir_account_config_t *c, ui
     const uint64_t most = (uint64_t) PER_TICK_MOST << 16;
     uint64_t share = ((uint64_t) c->tick << 16) / cost;
     uint64_t now = share == 0 ? 1 : share > most / m ? most : share * m;
-    /* Neither average is 0, nor is any value between them. */
+    /* Neither `now` nor the old average is 0, so no average of the two is 0. */
     d->per_tick = d->per_tick == 0 ? now : (d->per_tick * (0x10000u - c->gamma) + now * c->gamma) >> 16;
 }
 

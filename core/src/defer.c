@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Set-up of bottom halves' queues and of predictors. */
+/* Set-up of the queues of bottom halves, and of predictors. */
 #include "weir/defer.h"
 #include "weir/predict.h"
 

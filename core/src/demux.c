@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up of the demultiplexing table: code that runs when a socket is bound or a priority changes,
+ * Set-up of the demultiplexing table. This code runs when a socket is bound or a priority changes,
  * not for each packet.
  */
 #include "weir/demux.h"
 
 /*
- * The most slots that are searched to make room for one socket. A longer search would fill a table
- * only a little further.
+ * The largest number of slots to search when making room for one socket. A longer search would fill
+ * a table only a little further.
  */
 #define SEARCHED 64u
 #define NOWHERE 0xffffu
@@ -80,9 +80,9 @@ static bool is_among(const uint16_t *seen, uint8_t count, uint16_t at)
 }
 
 /*
- * Makes room for a socket in one of its two buckets: finds, breadth first, the shortest chain of
- * sockets that can each move to its other bucket, up to a free slot, and moves them from the end
- * (cuckoo hashing). Nothing moves before the whole chain is found.
+ * Makes room for a socket in one of its two buckets (cuckoo hashing). Finds, breadth first, the
+ * shortest chain of sockets that can each move to its other bucket, up to a free slot. Then moves
+ * the sockets, from the end of the chain. Nothing moves before the whole chain is found.
  */
 static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
 {
@@ -122,8 +122,8 @@ static uint16_t make_room(weir_demux_slot_t *slots, uint16_t mask, weir_demux_ke
 }
 
 /*
- * Takes the link of a reader out of the socket's list; WEIR_DEMUX_NO_LINK if it does not read this
- * socket.
+ * Removes the link of a reader from the socket's list. Returns WEIR_DEMUX_NO_LINK if the reader
+ * does not read this socket.
  */
 static uint16_t take_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uint16_t reader)
 {
@@ -139,8 +139,8 @@ static uint16_t take_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uin
     return WEIR_DEMUX_NO_LINK;
 }
 
-/* Inserts the link behind those that are as urgent: of these the one bound first counts as the
- * socket's reader. */
+/* Inserts the link after those that are equally urgent. Of these, the one that was bound first
+ * counts as the socket's reader. */
 static void put_link(weir_demux_slot_t *slot, weir_demux_link_t *links, uint16_t link)
 {
     uint16_t *to = &slot->first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Set-up and reconfiguration of limiters: code that does not run at each interrupt, and may
+ * Set-up and reconfiguration of limiters. This code does not run at each interrupt, and may
  * therefore divide.
  */
 #include "weir/limit.h"
@@ -31,7 +31,7 @@ weir_limit_step_t weir_limit_start_with(weir_limit_state_t *s, const weir_limit_
     return step;
 }
 
-/* The instant from which a request is in time after a change, as the signed distance from `now`. */
+/* The instant from which a request is in time after a change, as a signed distance from `now`. */
 typedef struct {
     bool full;          /* the new bucket is full, and the past no longer matters */
     weir_ticks_t ahead; /* else `due` is now + ahead - back */
@@ -39,12 +39,13 @@ typedef struct {
 } due_after_change_t;
 
 /*
- * The debt of the old bucket at `now` is a number of whole intervals and a part of one. The whole
- * ones are repaid at the new rate; the part in no more than it has left, so that changes made
- * faster than the interval do not hold up the refill. Tokens are counted from the old burst, which
- * can be combined with the longer of the intervals. Only if both the burst and the interval shrink
- * are they counted from the new burst, and the difference is a debt: the old burst was taken at the
- * old rate, and its curve does not allow the new rate on top of it (LIMIT-CHANGE-1).
+ * Converts the debt of the old bucket at `now`, which is a number of whole intervals and a part of
+ * one. The whole intervals are repaid at the new rate. The part is repaid in no more time than it
+ * has left, so that changes that come faster than the interval do not delay the refill. Tokens are
+ * counted from the old burst, which is allowed in combination with the longer of the intervals.
+ * Only if both the burst and the interval shrink are tokens counted from the new burst, with the
+ * difference as a debt: the old burst was taken at the old rate, and its curve does not allow the
+ * new rate in addition (LIMIT-CHANGE-1).
  */
 static due_after_change_t due_after_change(const weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now)
 {
@@ -72,7 +73,7 @@ static due_after_change_t due_after_change(const weir_limit_t *limit, const weir
         }
     } else {
         /*
-         * However large the debt, `due` and the instant at which the bucket is full stay within
+         * However large the debt is, `due` and the instant at which the bucket is full stay within
          * half a wrap.
          */
         weir_ticks_t debt = (weir_ticks_t) (whole - tokens);
@@ -103,7 +104,7 @@ static void change_spaced(weir_limit_t *limit, const weir_limit_config_t *to, we
         step->arm = weir_limit_is_armed(s, to);
         step->at = early ? s->due : now;
         if (!step->arm && !after.full) {
-            /* The source waits for the user: the port's note was about the old bucket. */
+            /* The source waits for the user, so the port's note was about the old bucket. */
             weir_limit_watch(s, to, step);
         }
     } else if (early && to->timing == WEIR_LIMIT_EAGER) {

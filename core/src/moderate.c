@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Set-up and change of moderated queues, and the searches over all queues. */
+/* Set-up and change of moderated queues, and searches over all queues. */
 #include "weir/moderate.h"
 
 weir_moderate_error_t weir_moderate_check(const weir_moderate_config_t *c)

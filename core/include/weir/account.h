@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * account: interrupt time charged to the process it was for (zhang2006 §3.1, §4).
+ * account: charges interrupt time to the process for which the interrupt came (zhang2006 §3.1, §4).
  *
- * A system that accounts by the clock tick charges each tick to the process that runs when it
- * comes, together with all the interrupts that were handled during it, whichever process they were
- * for. This machine notes the cost and the receiver of each packet, and corrects the accounts at
- * the tick: it returns the number of ticks by which the running process's system time grows and its
- * time-slice shrinks (a negative number gives ticks back). A process that does not run is charged
- * at its own next tick. The guarantees are numbered in core/CONTRACTS.md (ACCOUNT-*).
+ * A system that accounts by the clock tick charges each tick to the process that runs when the tick
+ * comes. This includes all interrupts during the tick, whichever process they were for. This
+ * machine notes the cost and the receiver of each packet, and corrects the accounts at the tick. It
+ * returns the number of ticks by which the running process's system time grows and its time-slice
+ * shrinks (a negative number gives ticks back). A process that does not run is charged at its own
+ * next tick. The guarantees are numbered in core/CONTRACTS.md (ACCOUNT-*).
  *
  * The account has two modes, each with its pair of functions:
  *
@@ -19,14 +19,14 @@
  *   multiplies in 64 bits once per tick and device: for hosts, not for 8-bit processors.
  *
  * The state is one weir_account_t per processor and the caller's arrays of devices and processes;
- * in counted mode also an array weir_balance_t [processes][devices]. No state holds a pointer. If a
- * process's packets are handled on another processor than runs it, weir_account_move() brings its
- * balance to the processor that does.
+ * in counted mode also an array weir_balance_t [processes][devices]. No state holds a pointer. If
+ * one processor handles the packets of a process that runs on another, weir_account_move() brings
+ * the balance to the processor that runs the process.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer; loops
- * end after at most 61 rounds.
+ * Every function of this header is inline, and uses no division, heap, libc or function pointer.
+ * Loops end after at most 61 rounds.
  *
- * Context: a processor's events must not overtake each other.
+ * Context: calls for the same processor must not interrupt each other.
  */
 #ifndef WEIR_ACCOUNT_H
 #define WEIR_ACCOUNT_H
@@ -36,7 +36,7 @@
 #include "weir/ticks.h"
 
 /**
- * Width of a cost in cycles, in bits: 32 or 64. With 32 bits a balance saturates at 2^31 cycles
+ * The width in bits of a cost in cycles: 32 or 64. With 32 bits a balance saturates at 2^31 cycles
  * (134 s at 16 MHz), and totals wrap at 2^32.
  */
 #ifndef WEIR_CYCLE_BITS
@@ -59,7 +59,8 @@ typedef int64_t weir_balance_t;
 #error "WEIR_CYCLE_BITS must be 32 or 64"
 #endif
 
-/* The functions of src/account.c are named after the width of a cost. */
+/* The names of the functions of src/account.c contain the width of a cost, so that files compiled
+ * with different widths do not link. */
 #define WEIR_ACCOUNT_JOIN_(name, bits) name##_with_cycles_##bits
 #define WEIR_ACCOUNT_JOIN(name, bits) WEIR_ACCOUNT_JOIN_(name, bits)
 #define weir_account_check WEIR_ACCOUNT_JOIN(weir_account_check, WEIR_CYCLE_BITS)
@@ -80,7 +81,7 @@ typedef int64_t weir_balance_t;
 /** zhang2006 §4: gamma is 0.3. The unit is 1/65,536. */
 #define WEIR_ACCOUNT_GAMMA 19661u
 
-/** The configuration of a processor's account. Checked by weir_account_check(). */
+/** The configuration of a processor's account. weir_account_check() checks it. */
 typedef struct {
     weir_cycles_t tick; /**< cycles of a clock tick, 1 to WEIR_ACCOUNT_TICK_MOST */
     uint16_t gamma;     /**< counted: the weight of the newest N(t) in its average, in 65,536ths, 1 to 65,535; measured: not used */
@@ -119,8 +120,9 @@ typedef struct {
 } weir_account_device_t;
 
 /**
- * What was handled for one receiver, or by one device, where nobody is charged ticks: a port whose
- * clock tells at once who pays corrects nothing later. Starts with all zero, and wraps.
+ * The total cost of what was handled for one receiver, or by one device. A port uses it if nobody
+ * is charged ticks, because its clock tells at once who pays, so that nothing must be corrected
+ * later. It starts with all zero, and wraps.
  */
 typedef struct {
     weir_cycles_t cycles;
@@ -128,9 +130,9 @@ typedef struct {
 } weir_account_total_t;
 
 /**
- * A packet of a device was handled for a receiver, or for nobody, who has a total like others, at
- * this cost. The totals of all receivers and of nobody together are the device's
- * (ACCOUNT-TOTAL-1).
+ * Counts a packet of a device and its cost. The packet was handled for a receiver, or for nobody,
+ * whose total is kept like a receiver's. The totals of all receivers and of nobody add up to the
+ * device's (ACCOUNT-TOTAL-1).
  */
 WEIR_INLINE void weir_account_count(weir_account_total_t *device, weir_account_total_t *receiver, weir_cycles_t cost)
 {
@@ -142,14 +144,14 @@ WEIR_INLINE void weir_account_count(weir_account_total_t *device, weir_account_t
 
 /* ------------------------------------------------------------------------------------ balances */
 
-/** Returns balance + more, saturated; `more` is at most WEIR_BALANCE_MOST. */
+/** Returns balance + more, saturated. `more` is at most WEIR_BALANCE_MOST. */
 WEIR_INLINE weir_balance_t weir_account_plus(weir_balance_t balance, weir_cycles_t more)
 {
     weir_balance_t room = (weir_balance_t) (WEIR_BALANCE_MOST - (weir_balance_t) more);
     return balance > room ? WEIR_BALANCE_MOST : (weir_balance_t) (balance + (weir_balance_t) more);
 }
 
-/** Returns balance - less, saturated; `less` is at most WEIR_BALANCE_MOST. */
+/** Returns balance - less, saturated. `less` is at most WEIR_BALANCE_MOST. */
 WEIR_INLINE weir_balance_t weir_account_minus(weir_balance_t balance, weir_cycles_t less)
 {
     weir_balance_t room = (weir_balance_t) ((weir_balance_t) less - WEIR_BALANCE_MOST);
@@ -189,13 +191,13 @@ WEIR_INLINE int32_t weir_account_whole(weir_balance_t *balance, weir_cycles_t un
 
 /* ---------------------------------------------------------------------------------- both modes */
 
-/** The cost, bounded to what a balance can hold. */
+/** Returns the cost, limited to what a balance can hold. */
 WEIR_INLINE weir_cycles_t weir_account_bounded(weir_cycles_t cost)
 {
     return cost > (weir_cycles_t) WEIR_BALANCE_MOST ? (weir_cycles_t) WEIR_BALANCE_MOST : cost;
 }
 
-/** Notes a packet in the totals. */
+/** Adds a packet to the totals. */
 WEIR_INLINE void weir_account_note(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_cycles_t cost)
 {
     d->handled++;
@@ -214,8 +216,8 @@ WEIR_INLINE void weir_account_note(weir_account_t *a, weir_account_device_t *d, 
 }
 
 /**
- * Ends a clock tick in the totals: the tick was charged to `p`, or to no process, and the account
- * of `p` was adjusted by `ticks`.
+ * Adds the end of a clock tick to the totals. The tick was charged to `p`, or to no process, and
+ * the account of `p` was adjusted by `ticks`.
  */
 WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p, int32_t ticks)
 {
@@ -235,9 +237,9 @@ WEIR_INLINE void weir_account_close(weir_account_t *a, weir_account_process_t *p
 /* ------------------------------------------------------------------------------------ measured */
 
 /**
- * A packet of device `d` was handled for process `p`, or for an unknown receiver (NULL: an orphan),
- * at this cost in cycles. Call it at the end of the bottom half, when the receiver is certain. The
- * port passes the cost of all that it did for the packet: top half, demultiplexing, bottom half.
+ * Charges a packet of device `d` to process `p`, or to an unknown receiver (NULL: an orphan), at
+ * this cost in cycles. Call it at the end of the bottom half, when the receiver is certain. The
+ * cost covers all work for the packet: top half, demultiplexing, bottom half.
  */
 WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_cycles_t cost)
 {
@@ -249,7 +251,7 @@ WEIR_INLINE void weir_account_handled(weir_account_t *a, weir_account_device_t *
 }
 
 /**
- * The clock tick, which is charged to process `p`, or to no process (NULL: idle). Returns the
+ * Handles a clock tick, which is charged to process `p`, or to no process (NULL: idle). Returns the
  * number of ticks by which the port raises the system time of `p` and lowers its time-slice, in
  * addition to the tick itself.
  */
@@ -267,8 +269,8 @@ WEIR_INLINE int32_t weir_account_tick(weir_account_t *a, weir_account_process_t 
 /* ------------------------------------------------------ counted (zhang2006 §3.1 to the letter) */
 
 /**
- * weir_account_handled() of the counted mode; `x` is this device's element of the row of `p`, and
- * is not used for an orphan.
+ * The counted mode's weir_account_handled(). `x` is the element of this device in the row of `p`,
+ * and is not used for an orphan.
  */
 WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_device_t *d, weir_account_process_t *p, weir_balance_t *x,
                                               weir_cycles_t cost)
@@ -280,18 +282,18 @@ WEIR_INLINE void weir_account_handled_counted(weir_account_t *a, weir_account_de
 }
 
 /**
- * weir_account_tick() of the counted mode, over all devices; `x` is the row of `p`. First N(t) is
- * measured for each device whose packets were handled in the tick and had a cost; for the others
- * the average stays. Until something was measured, balances only grow.
+ * The counted mode's weir_account_tick(), for all devices. `x` is the row of `p`. First N(t) is
+ * measured for each device whose packets were handled in the tick and had a cost. The averages of
+ * the other devices do not change. Until something was measured, balances only grow.
  */
 int32_t weir_account_tick_counted(weir_account_t *account, weir_account_device_t *devices, uint16_t count, weir_account_process_t *process,
                                   weir_balance_t *x);
 
-/** The value of a process's row in cycles, by the current averages; saturates. */
+/** The value of a process's row in cycles, computed from the current averages. It saturates. */
 weir_balance_t weir_account_worth_counted(const weir_account_t *account, const weir_account_device_t *devices, uint16_t count,
                                           const weir_balance_t *x);
 
-/** weir_account_exit() of the counted mode; `x` is the row of the process. */
+/** The counted mode's weir_account_exit(). `x` is the row of the process. */
 void weir_account_exit_counted(weir_account_t *account, const weir_account_device_t *devices, uint16_t count,
                                weir_account_process_t *process, weir_balance_t *x);
 
@@ -308,20 +310,20 @@ typedef enum {
 weir_account_error_t weir_account_check(const weir_account_config_t *config);
 
 /**
- * Starts a processor's account: no packets handled, tick 0. The configuration has passed
- * weir_account_check().
+ * Starts a processor's account with no packets handled, at tick 0. The configuration must have
+ * passed weir_account_check().
  */
 void weir_account_start(weir_account_t *account, const weir_account_config_t *config);
 
 /**
- * The process ends: its balance is written off into the account's totals, and its element is free
- * for another process.
+ * Call this when a process ends. The balance is written off into the account's totals, and the
+ * element is free for another process.
  */
 void weir_account_exit(weir_account_t *account, weir_account_process_t *process);
 
 /**
- * Moves the balance of a process on one processor to its element on another, which runs it: at its
- * migration, or at any tick, under the port's lock.
+ * Moves the balance of a process from its element on one processor to its element on another, which
+ * runs the process. Call it when the process migrates, or at any tick, under the port's lock.
  */
 void weir_account_move(weir_account_process_t *from, weir_account_process_t *to);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Classes: the indices by which demux sorts packets, defer queues them and a predictor knows
- * receivers.
+ * Classes are indices. demux sorts packets by class, defer queues them by class, and a predictor
+ * identifies receivers by class.
  *
- * A class is an index, 0 to WEIR_CLASSES - 1. When classes are compared with each other (the most
- * urgent reader of a socket, the most urgent process that waits) the higher index is the more
- * urgent. Only weir_defer_t knows the urgency of a class for the scheduler.
+ * A class is an index, 0 to WEIR_CLASSES - 1. Where classes are compared with each other (the most
+ * urgent reader of a socket, the most urgent process that waits), the higher index is the more
+ * urgent one. Only weir_defer_t knows the urgency of a class for the scheduler.
  */
 #ifndef WEIR_CLASSES_H
 #define WEIR_CLASSES_H
@@ -13,15 +13,15 @@
 #include "weir/ticks.h"
 
 /**
- * The number of classes: 8, 16, 32 or 64. Every file of a program, src/demux.c and src/defer.c too,
- * must be compiled with the same value; a mixture does not link. The smallest processors want 8: a
- * set of classes is then one byte.
+ * The number of classes: 8, 16, 32 or 64. Every file of a program, including src/demux.c and
+ * src/defer.c, must be compiled with the same value; a mixture does not link. Use 8 on the smallest
+ * processors, where a set of classes is then one byte.
  */
 #ifndef WEIR_CLASSES
 #define WEIR_CLASSES 32
 #endif
 
-/* Functions in src/ that depend on the number of classes carry it in their names. */
+/* The names of functions in src/ that depend on the number of classes contain this number. */
 #define WEIR_CLASSES_JOIN_(name, classes) name##_with_##classes##_classes
 #define WEIR_CLASSES_JOIN(name, classes) WEIR_CLASSES_JOIN_(name, classes)
 
@@ -41,22 +41,23 @@ typedef uint64_t weir_classes_t;
 /** The value that stands for no class. */
 #define WEIR_CLASS_NONE 0xffu
 
-/* A class, masked to below WEIR_CLASSES for a compiler or a verifier that cannot know its range. */
+/* A class, masked to below WEIR_CLASSES for a compiler or a verifier that does not know its
+ * range. */
 #define WEIR_CLASS_INDEX(which) ((uint8_t) ((which) & (WEIR_CLASSES - 1u)))
 
-/** The set of one class, below WEIR_CLASSES. */
+/** Returns the set of one class. The class must be below WEIR_CLASSES. */
 WEIR_INLINE weir_classes_t weir_classes_of(uint8_t which)
 {
     return (weir_classes_t) ((weir_classes_t) 1 << WEIR_CLASS_INDEX(which));
 }
 
-/** Removes one class from `set`. */
+/** Returns `set` without one class. */
 WEIR_INLINE weir_classes_t weir_classes_without(weir_classes_t set, uint8_t which)
 {
     return (weir_classes_t) (set & (weir_classes_t) ~weir_classes_of(which));
 }
 
-/** The highest class of a set; 0 if the set is empty. Constant time. */
+/** Returns the highest class of a set, or 0 if the set is empty. Constant time. */
 WEIR_INLINE uint8_t weir_classes_highest(weir_classes_t set)
 {
     uint8_t highest = 0;

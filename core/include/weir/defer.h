@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * defer: which bottom half runs now (zhang2006 §3.2, lee2010 §4).
+ * defer: decides which bottom half runs now (zhang2006 §3.2, lee2010 §4).
  *
- * Packets that the top halves leave behind wait in classes, first in, first out inside each; a
- * class has an urgency, which may change. A bottom half runs now if its class is more urgent than
- * the running process, else when the processor falls to that urgency. The packets themselves lie in
- * the port's queues, one for each class; this machine keeps their number and order. Ask
- * weir_defer_next():
+ * Packets that the top halves leave behind wait in classes, first in, first out within each class.
+ * A class has an urgency, which may change. A bottom half runs at once if its class is more urgent
+ * than the running process. Otherwise it runs when the processor falls to that urgency. The packets
+ * themselves are in the port's queues, one for each class; this machine keeps their number and
+ * order. Call weir_defer_next():
  *
  * - after a top half;
  * - after a bottom half, once weir_defer_done() was called;
@@ -14,7 +14,7 @@
  *   (zhang2006 §3.2).
  *
  * The caller's memory holds one weir_defer_t for each processor. Its functions must not interrupt
- * each other: call them with interrupts off. Every function takes constant time, bounded by
+ * each other, so call them with interrupts off. Every function takes constant time, bounded by
  * WEIR_CLASSES.
  */
 #ifndef WEIR_DEFER_H
@@ -22,14 +22,14 @@
 
 #include "weir/classes.h"
 
-/* The functions of src/defer.c are named after the number of classes, unless the user has defined
- * their names already. */
+/* The names of the functions of src/defer.c contain the number of classes, unless the user has
+ * already defined the names. */
 #ifndef weir_defer_start
 #define weir_defer_start WEIR_CLASSES_JOIN(weir_defer_start, WEIR_CLASSES)
 #define weir_defer_set_class WEIR_CLASSES_JOIN(weir_defer_set_class, WEIR_CLASSES)
 #endif
 
-/** The choice between a bottom half and a running process of the same urgency. */
+/** Decides between a bottom half and a running process of the same urgency. */
 enum {
     WEIR_DEFER_TIES_WAIT = 0, /**< it waits (zhang2006 §3.2: "if deemed more important") */
     WEIR_DEFER_TIES_RUN = 1   /**< it runs (lee2010 §4: "no lower than") */
@@ -43,7 +43,7 @@ typedef struct {
     uint8_t outer;     /**< while it runs: the class whose bottom half it preempted, or WEIR_CLASS_NONE */
 } weir_defer_class_t;
 
-/** All bottom halves of a processor. Started by weir_defer_start(). */
+/** All bottom halves of a processor. weir_defer_start() initialises it. */
 typedef struct {
     weir_classes_t pending; /**< classes in which something waits */
     weir_classes_t active;  /**< classes whose bottom half has begun and is not done */
@@ -52,7 +52,8 @@ typedef struct {
     weir_defer_class_t classes[WEIR_CLASSES];
 } weir_defer_t;
 
-/* Among classes of the same urgency the highest index comes first. */
+/* Chooses the most urgent class that has a waiting packet and no bottom half that runs. Among
+ * classes of the same urgency the highest index comes first. */
 WEIR_INLINE void weir_defer_choose(weir_defer_t *d)
 {
     weir_classes_t rest = (weir_classes_t) (d->pending & (weir_classes_t) ~d->active);
@@ -70,9 +71,9 @@ WEIR_INLINE void weir_defer_choose(weir_defer_t *d)
 }
 
 /**
- * Sets the urgency of a class, and so of the packets that wait in it: a device's class is as urgent
- * as the predictor says now (zhang2006 §4 predicts at each scheduling point). False if the class
- * does not exist.
+ * Sets the urgency of a class, and so of the packets that wait in it. For the class of a device,
+ * set the urgency that the predictor returns at each scheduling point (zhang2006 §4). Returns false
+ * if the class does not exist.
  */
 WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t urgency)
 {
@@ -88,8 +89,8 @@ WEIR_INLINE bool weir_defer_set_urgency(weir_defer_t *d, uint8_t which, uint8_t 
 }
 
 /**
- * A top half leaves a packet for the bottom half of a class. False: the class is full or does not
- * exist, and the packet is dropped.
+ * Call this when a top half leaves a packet for the bottom half of a class. Returns false if the
+ * class is full or does not exist; the packet is then dropped.
  */
 WEIR_INLINE bool weir_defer_push(weir_defer_t *d, uint8_t which)
 {
@@ -115,8 +116,8 @@ WEIR_INLINE bool weir_defer_push(weir_defer_t *d, uint8_t which)
 }
 
 /**
- * The class whose bottom half weir_defer_next() considers, or WEIR_CLASS_NONE if none waits that
- * could begin.
+ * Returns the class whose bottom half weir_defer_next() considers, or WEIR_CLASS_NONE if no bottom
+ * half waits that could begin.
  */
 WEIR_INLINE uint8_t weir_defer_best(const weir_defer_t *d)
 {
@@ -124,10 +125,10 @@ WEIR_INLINE uint8_t weir_defer_best(const weir_defer_t *d)
 }
 
 /**
- * True iff weir_defer_best() would begin now: its class is more urgent than the process with the
- * urgency `running` (or equally urgent, with WEIR_DEFER_TIES_RUN), and more urgent than the bottom
- * half that runs, if one does: ties between bottom halves always wait. If no process runs, pass 0
- * and WEIR_DEFER_TIES_RUN.
+ * Returns true iff weir_defer_best() would begin now. Its class must be more urgent than the
+ * process with the urgency `running` (or equally urgent, with WEIR_DEFER_TIES_RUN). If another
+ * bottom half runs, the class must be more urgent than that one, too: ties between bottom halves
+ * always wait. If no process runs, pass 0 and WEIR_DEFER_TIES_RUN.
  */
 WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -142,9 +143,10 @@ WEIR_INLINE bool weir_defer_would_run(const weir_defer_t *d, uint8_t running, ui
 }
 
 /**
- * Begins the bottom half that is due now, if there is one (weir_defer_would_run()): takes the
- * oldest packet off the queue of the class that is returned, to be handled until weir_defer_done().
- * WEIR_CLASS_NONE: the running work goes on, or the context switch takes place.
+ * Begins the bottom half that is due now, if there is one (weir_defer_would_run()). Takes the
+ * oldest packet off the queue of the returned class; the packet is being handled until
+ * weir_defer_done(). Returns WEIR_CLASS_NONE if the running work must continue, or the context
+ * switch take place.
  */
 WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ties)
 {
@@ -165,8 +167,8 @@ WEIR_INLINE uint8_t weir_defer_next(weir_defer_t *d, uint8_t running, uint8_t ti
 }
 
 /**
- * The bottom half of a class has handled its packet. False, without a change, if the class is not
- * that of the bottom half that began last.
+ * Call this when the bottom half of a class has handled its packet. Returns false, and changes
+ * nothing, if the class is not that of the bottom half that began last.
  */
 WEIR_INLINE bool weir_defer_done(weir_defer_t *d, uint8_t which)
 {
@@ -179,7 +181,7 @@ WEIR_INLINE bool weir_defer_done(weir_defer_t *d, uint8_t which)
     return true;
 }
 
-/** Packets that wait in a class; the one that is being handled is not counted. */
+/** Returns the number of packets that wait in a class, without the one that is being handled. */
 WEIR_INLINE uint16_t weir_defer_waiting(const weir_defer_t *d, uint8_t which)
 {
     return which < WEIR_CLASSES ? d->classes[WEIR_CLASS_INDEX(which)].waiting : 0;
@@ -187,13 +189,13 @@ WEIR_INLINE uint16_t weir_defer_waiting(const weir_defer_t *d, uint8_t which)
 
 /* ------------------------------------------------------------------------- set-up: src/defer.c */
 
-/** Starts with nothing waiting and nothing running; no class takes packets before
+/** Initialises without waiting packets and running bottom halves. No class accepts packets before
  * weir_defer_set_class(). */
 void weir_defer_start(weir_defer_t *d);
 
 /**
  * Sets the capacity and the urgency of a class. Packets that wait there already stay, even above
- * the capacity. False if the class does not exist.
+ * the capacity. Returns false if the class does not exist.
  */
 bool weir_defer_set_class(weir_defer_t *d, uint8_t which, uint16_t capacity, uint8_t urgency);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * demux: which receiver a packet is for, and so how urgent it is (lee2010 §4).
+ * demux: determines the receiver of a packet, and so the packet's urgency (lee2010 §4).
  *
- * A table from what a frame's headers say (weir_demux_parse()) to the class of its socket. A socket
- * may have several readers; its class is that of the most urgent one. Packets without a socket, and
+ * The table maps the headers of a frame (weir_demux_parse()) to the class of a socket. A socket may
+ * have several readers; its class is that of the most urgent reader. Packets without a socket, and
  * fragments, have classes of their own.
  *
- * The memory is the caller's: a weir_demux_t, a power of two of slots, some links. No pointer is
- * kept, every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots; so the table
- * may lie in a BPF map. Set-up (src/demux.c) takes time proportional to the table; no lookup may
- * run meanwhile: switch interrupts off, or hold a lock.
+ * The caller provides the memory: a weir_demux_t, a power of two of slots, and some links. No
+ * pointer is stored, every index is masked, and a lookup visits at most WEIR_DEMUX_PROBES slots, so
+ * the table may be stored in a BPF map. Set-up (src/demux.c) takes time proportional to the table.
+ * No lookup may run meanwhile: switch interrupts off, or hold a lock.
  */
 #ifndef WEIR_DEMUX_H
 #define WEIR_DEMUX_H
@@ -17,8 +17,8 @@
 #include "weir/classes.h"
 #include "weir/demux_frame.h"
 
-/* The functions of src/demux.c are named after the number of classes, unless the user has defined
- * their names already. */
+/* The names of the functions of src/demux.c contain the number of classes, unless the user has
+ * already defined the names. */
 #ifndef weir_demux_start
 #define weir_demux_start WEIR_CLASSES_JOIN(weir_demux_start, WEIR_CLASSES)
 #define weir_demux_bind WEIR_CLASSES_JOIN(weir_demux_bind, WEIR_CLASSES)
@@ -26,27 +26,28 @@
 #define weir_demux_set_class WEIR_CLASSES_JOIN(weir_demux_set_class, WEIR_CLASSES)
 #endif
 
-/** The most slots that a lookup visits: two buckets of WEIR_DEMUX_WAYS. */
+/** The largest number of slots that a lookup visits: two buckets of WEIR_DEMUX_WAYS. */
 #define WEIR_DEMUX_WAYS 4u
 #define WEIR_DEMUX_PROBES (2u * WEIR_DEMUX_WAYS)
 
 /**
- * The number of slots of a table minus 1. A port whose tables all have one size defines it as that
- * constant: BPF's verifier must see it, others save a read.
+ * The number of slots of a table minus 1. A port whose tables all have the same size defines it as
+ * a constant. BPF's verifier needs the constant, and other ports save a read.
  */
 #ifndef WEIR_DEMUX_MASK
 #define WEIR_DEMUX_MASK(table) ((table)->mask)
 #endif
 
-/** The class of packets that are dropped instead of queued: for orphans and fragments only. */
+/** The class of packets that are dropped instead of queued. Only orphans and fragments may have
+ * it. */
 #define WEIR_DEMUX_DROP WEIR_CLASS_NONE
 
-/** The index that stands for no link: the end of a list. */
+/** The index that marks the end of a list of links. */
 #define WEIR_DEMUX_NO_LINK 0xffffu
 
 /**
- * The kinds of sockets' bindings, the most specific first: a frame is for the first of these that
- * is bound.
+ * The kinds of bindings of sockets, from the most specific one on. The first of these kinds that is
+ * bound receives the frame.
  */
 enum {
     WEIR_DEMUX_BY_PORT = 0,      /**< IP protocol and destination port */
@@ -57,8 +58,8 @@ enum {
 };
 
 /**
- * The key of a socket: the kind of binding and its value, made by the functions below. 0 is no key.
- * IPv4 and IPv6 are not told apart.
+ * The key of a socket: the kind of binding and its value. The functions below make keys. 0 is not a
+ * key. The same key stands for IPv4 and IPv6.
  */
 typedef uint32_t weir_demux_key_t;
 
@@ -69,31 +70,31 @@ WEIR_INLINE weir_demux_key_t weir_demux_key(uint8_t kind, uint8_t protocol, uint
     return ((weir_demux_key_t) (kind + 1u) << 24) | ((weir_demux_key_t) protocol << 16) | value;
 }
 
-/** A destination port; the protocol is 17 (UDP) or 6 (TCP). */
+/** Makes the key of a destination port. The protocol is 17 (UDP) or 6 (TCP). */
 WEIR_INLINE weir_demux_key_t weir_demux_by_port(uint8_t protocol, uint16_t port)
 {
     return weir_demux_key(WEIR_DEMUX_BY_PORT, protocol, port);
 }
 
-/** All packets of an IP protocol that no port takes. */
+/** Makes the key of all packets of an IP protocol that no port binding receives. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_protocol(uint8_t protocol)
 {
     return weir_demux_key(WEIR_DEMUX_BY_PROTOCOL, protocol, 0);
 }
 
-/** All packets of an EtherType that nothing above takes. */
+/** Makes the key of all packets of an EtherType that no binding above receives. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_ethertype(uint16_t ethertype)
 {
     return weir_demux_key(WEIR_DEMUX_BY_ETHERTYPE, 0, ethertype);
 }
 
-/** All packets with a VLAN priority, 0 to 7, that nothing above takes. */
+/** Makes the key of all packets with a VLAN priority, 0 to 7, that no binding above receives. */
 WEIR_INLINE weir_demux_key_t weir_demux_by_pcp(uint8_t pcp)
 {
     return weir_demux_key(WEIR_DEMUX_BY_PCP, 0, pcp);
 }
 
-/** A socket's place in the table. */
+/** A slot of the table, which holds one socket. */
 typedef struct {
     weir_demux_key_t key; /**< WEIR_DEMUX_NO_KEY: free */
     uint16_t first;       /**< the link of its most urgent reader */
@@ -107,7 +108,7 @@ typedef struct {
     uint8_t which;   /**< its class */
 } weir_demux_link_t;
 
-/** The table without its slots and links. */
+/** The table, except for its slots and links. */
 typedef struct {
     uint16_t mask;                    /**< slots less one */
     uint16_t free;                    /**< the first free link */
@@ -116,7 +117,7 @@ typedef struct {
     uint8_t fragments;                /**< the class of fragments that have none, or WEIR_DEMUX_DROP */
 } weir_demux_t;
 
-/** Why the set-up refuses; the table is unchanged then. */
+/** The reason why set-up rejects a call. The table is then unchanged. */
 typedef enum {
     WEIR_DEMUX_OK = 0,
     WEIR_DEMUX_BAD_CAPACITY = 1, /**< slots are not a power of two up to 32768, or links not 1 to 65535 */
@@ -143,9 +144,9 @@ typedef struct {
 /* ----------------------------------------------------------------------- lookup: constant time */
 
 /*
- * Each step is reversible, so that different sockets have different hashes; every bit of the port
- * reaches the upper bits, since ports are often a fixed distance apart. The factor is 2^32 over the
- * golden ratio.
+ * Each step of the hash is reversible, so that different sockets have different hashes. Every bit
+ * of the port reaches the upper bits, because ports are often a fixed distance apart. The factor is
+ * 2^32 over the golden ratio.
  */
 WEIR_INLINE uint32_t weir_demux_hash(weir_demux_key_t key)
 {
@@ -155,8 +156,8 @@ WEIR_INLINE uint32_t weir_demux_hash(weir_demux_key_t key)
 }
 
 /*
- * The number of one of a socket's two buckets before it is masked. The two differ in an odd number,
- * so that they are never of the same bucket.
+ * Returns the number of one of a socket's two buckets, before masking. The two numbers differ by an
+ * odd number, so that they never mask to the same bucket.
  */
 WEIR_INLINE uint16_t weir_demux_bucket(uint32_t hash, bool second)
 {
@@ -165,8 +166,9 @@ WEIR_INLINE uint16_t weir_demux_bucket(uint32_t hash, bool second)
 }
 
 /*
- * The slot of a bucket's way, 0 to WEIR_DEMUX_WAYS - 1; at most `mask`. The two are masked apart:
- * where the mask is known to be of whole buckets, the way is a constant.
+ * Returns the slot of a way of a bucket, at most `mask`. The way is 0 to WEIR_DEMUX_WAYS - 1.
+ * Bucket and way are masked separately: if the mask is known to consist of whole buckets, the way
+ * is a constant.
  */
 WEIR_INLINE uint32_t weir_demux_way(uint16_t bucket, uint16_t mask, uint8_t way)
 {
@@ -174,7 +176,8 @@ WEIR_INLINE uint32_t weir_demux_way(uint16_t bucket, uint16_t mask, uint8_t way)
 }
 
 /**
- * The slot that a search for `key` visits at a probe, 0 to WEIR_DEMUX_PROBES - 1; at most `mask`.
+ * Returns the slot that a search for `key` visits at a probe, at most `mask`. The probe is 0 to
+ * WEIR_DEMUX_PROBES - 1.
  */
 WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8_t probe)
 {
@@ -183,8 +186,8 @@ WEIR_INLINE uint16_t weir_demux_probe(weir_demux_key_t key, uint16_t mask, uint8
 }
 
 /**
- * The slot of a socket, or some other slot if the socket is not bound: compare the key. At most
- * `mask`; WEIR_DEMUX_PROBES slots are visited.
+ * Returns the slot of a socket, or some other slot if the socket is not bound, so that the caller
+ * must compare the key. The slot is at most `mask`. The search visits WEIR_DEMUX_PROBES slots.
  */
 WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t mask, weir_demux_key_t key)
 {
@@ -200,7 +203,7 @@ WEIR_INLINE uint16_t weir_demux_find(const weir_demux_slot_t *slots, uint16_t ma
     return (uint16_t) at;
 }
 
-/** The receiver of a packet for `key`. Constant time (DEMUX-LOOKUP-1). */
+/** Returns the receiver of a packet with this key. Constant time (DEMUX-LOOKUP-1). */
 WEIR_INLINE weir_demux_found_t weir_demux_lookup(const weir_demux_t *d, const weir_demux_slot_t *slots, weir_demux_key_t key)
 {
     weir_demux_found_t found = {WEIR_DEMUX_NO_LINK, d->orphans, WEIR_DEMUX_ORPHAN};
@@ -213,7 +216,7 @@ WEIR_INLINE weir_demux_found_t weir_demux_lookup(const weir_demux_t *d, const we
     return found;
 }
 
-/* The key of one kind that a packet has, or 0 if it has none. */
+/* Returns the key of one kind that a packet has, or 0 if the packet has no such key. */
 WEIR_INLINE weir_demux_key_t weir_demux_key_of(const weir_demux_packet_t *p, uint8_t kind)
 {
     bool is_ip = p->outcome != WEIR_DEMUX_NOT_IP;
@@ -230,9 +233,9 @@ WEIR_INLINE weir_demux_key_t weir_demux_key_of(const weir_demux_packet_t *p, uin
 }
 
 /**
- * The receiver of a parsed frame: the most specific of its keys that is bound. A frame that is
- * truncated, malformed or too deep has no receiver. Constant time: at most one lookup for each kind
- * that has sockets.
+ * Returns the receiver of a parsed frame, which is the socket of the most specific bound key. A
+ * frame that is truncated, malformed or too deep has no receiver. Constant time: at most one lookup
+ * for each kind that has sockets.
  */
 WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const weir_demux_slot_t *slots, const weir_demux_packet_t *p)
 {
@@ -258,31 +261,31 @@ WEIR_INLINE weir_demux_found_t weir_demux_classify(const weir_demux_t *d, const 
 /* ------------------------------------------------------------------------- set-up: src/demux.c */
 
 /**
- * Starts an empty table in the caller's memory: `capacity` slots, a power of two from 1 to 32768,
- * and `readers` links, 1 to 65535, one for each reader of each socket. `orphans` and `fragments`
- * are classes, or WEIR_DEMUX_DROP: the lowest class keeps ARP and the like alive; a card that
- * demultiplexes drops them.
+ * Initialises an empty table in the caller's memory. `capacity` is the number of slots, a power of
+ * two from 1 to 32768. `readers` is the number of links, 1 to 65535: one for each reader of each
+ * socket. `orphans` and `fragments` are classes, or WEIR_DEMUX_DROP. Use the lowest class for
+ * orphans if ARP and the like need the stack; use WEIR_DEMUX_DROP if the card itself demultiplexes.
  */
 weir_demux_error_t weir_demux_start(weir_demux_t *d, weir_demux_slot_t *slots, uint32_t capacity, weir_demux_link_t *links,
                                     uint32_t readers, uint8_t orphans, uint8_t fragments);
 
 /**
- * `reader`, of class `which`, reads the socket `key` from now on. A reader has one class, the
- * latest one given: it changes in all its sockets. Refused: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS.
- * Binding a socket again only sets the class.
+ * Binds `reader`, which has the class `which`, to the socket `key`. A reader has a single class,
+ * the one given last, in all its sockets. Errors: BAD_KEY, BAD_CLASS, NO_SLOT, NO_LINKS. Binding a
+ * reader to the same socket again only sets the class.
  */
 weir_demux_error_t weir_demux_bind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                    uint16_t reader, uint8_t which);
 
 /**
- * `reader` no longer reads the socket `key`; a socket without readers is removed. Refused:
- * NOT_BOUND.
+ * Unbinds `reader` from the socket `key`. A socket without readers is removed. Error: NOT_BOUND.
  */
 weir_demux_error_t weir_demux_unbind(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, weir_demux_key_t key,
                                      uint16_t reader);
 
 /**
- * Changes the class of `reader` in all its sockets. Refused: BAD_CLASS; NOT_BOUND if it reads none.
+ * Changes the class of `reader` in all its sockets. Errors: BAD_CLASS; NOT_BOUND if the reader is
+ * bound to no socket.
  */
 weir_demux_error_t weir_demux_set_class(weir_demux_t *d, weir_demux_slot_t *slots, weir_demux_link_t *links, uint16_t reader,
                                         uint8_t which);

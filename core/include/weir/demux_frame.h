@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Early demultiplexing: the receiver of an Ethernet frame, as far as its headers tell (lee2010 §4).
+ * Early demultiplexing: determines the receiver of an Ethernet frame from its headers (lee2010 §4).
  * Included by weir/demux.h.
  *
- * The bytes may be only the beginning of a frame (from a card that splits headers off): bytes that
+ * The bytes may be only the beginning of a frame (from a card that splits headers off). Bytes that
  * are not needed are not read.
  */
 #ifndef WEIR_DEMUX_FRAME_H
@@ -12,24 +12,23 @@
 #include "weir/ticks.h"
 
 /**
- * Reads one byte of a frame. A port whose frames are not in memory that C can read, such as BPF's,
- * defines it before it includes this header.
+ * Reads one byte of a frame. A port whose frames are not in memory that C can read, such as BPF,
+ * defines this before it includes the header.
  */
 #ifndef WEIR_DEMUX_BYTE
 #define WEIR_DEMUX_BYTE(frame, at) ((frame)[at])
 #endif
 
 /**
- * Reads two bytes of a frame, the upper one first. A port that reads them faster at once than one
- * by one defines it.
+ * Reads two bytes of a frame, the upper one first. A port that can read both at once defines this.
  */
 #ifndef WEIR_DEMUX_BE16
 #define WEIR_DEMUX_BE16(frame, at)                                                                                                         \
     ((uint16_t) ((uint16_t) (WEIR_DEMUX_BYTE(frame, at) << 8) | WEIR_DEMUX_BYTE(frame, (uint16_t) ((at) + 1u))))
 #endif
 
-/** The most VLAN tags that the parser looks behind (802.1ad has two), and the most extension
- * headers. */
+/** The largest number of VLAN tags (802.1ad has two), and of extension headers, that the parser
+ * skips. */
 #define WEIR_DEMUX_TAGS 2u
 #define WEIR_DEMUX_EXTENSIONS 6u
 
@@ -42,27 +41,27 @@ enum {
     /** Not IP: `ethertype` is valid. */
     WEIR_DEMUX_NOT_IP = 2,
     /**
-     * The first of several fragments; `protocol` is valid. Its port is ignored: the receiver gets
-     * nothing before the other fragments have arrived.
+     * The first of several fragments. `protocol` is valid. The port is ignored, because the
+     * receiver gets nothing before the other fragments have arrived.
      */
     WEIR_DEMUX_FIRST_FRAGMENT = 3,
-    /** A fragment that has no port; `protocol` is valid. */
+    /** A later fragment, which has no port. `protocol` is valid. */
     WEIR_DEMUX_LATER_FRAGMENT = 4,
-    /** The bytes end before the headers do. */
+    /** The frame ends before its headers do. */
     WEIR_DEMUX_TRUNCATED = 5,
     /**
-     * The headers contradict themselves: a wrong version, or a length too small for its contents.
-     * By the RFCs of its protocol no stack delivers such a frame.
+     * The headers are inconsistent: a wrong version, or a length that is too small for the
+     * contents. According to the RFCs of the protocol no stack delivers such a frame.
      */
     WEIR_DEMUX_MALFORMED = 6,
-    /** More than WEIR_DEMUX_EXTENSIONS extension headers. */
+    /** The frame has more than WEIR_DEMUX_EXTENSIONS extension headers. */
     WEIR_DEMUX_TOO_DEEP = 7
 };
 
 /** The value of `pcp` for a frame without a VLAN tag. */
 #define WEIR_DEMUX_UNTAGGED 0xffu
 
-/** The contents of a frame's headers. Fields that `outcome` does not call valid mean nothing. */
+/** The contents of a frame's headers. Only the fields that `outcome` calls valid have a meaning. */
 typedef struct {
     uint16_t ethertype; /**< valid unless truncated: behind the tags; 0: an 802.3 length, no EtherType */
     uint16_t vlan;      /**< VLAN identifier of the outermost tag, 0 to 4095 */
@@ -72,7 +71,7 @@ typedef struct {
     uint8_t outcome;    /**< WEIR_DEMUX_PORT .. _TOO_DEEP */
 } weir_demux_packet_t;
 
-/** The contents behind the IP header. */
+/** The payload of the IP header. */
 typedef struct {
     uint16_t at;       /* offset in the frame, at most its length */
     uint16_t declared; /* bytes, as the IP header says */
@@ -85,8 +84,8 @@ WEIR_INLINE uint16_t weir_demux_be16(const uint8_t *frame, uint16_t at)
 }
 
 /*
- * The outcome for a fragment, from its offset and the flag that more follow; WEIR_DEMUX_PORT if the
- * packet is whole.
+ * Returns the outcome for a fragment, from its offset and its flag "more fragments", or
+ * WEIR_DEMUX_PORT if the packet is not fragmented.
  */
 WEIR_INLINE uint8_t weir_demux_fragment(bool has_offset, bool more)
 {
@@ -96,7 +95,7 @@ WEIR_INLINE uint8_t weir_demux_fragment(bool has_offset, bool more)
     return more ? WEIR_DEMUX_FIRST_FRAGMENT : WEIR_DEMUX_PORT;
 }
 
-/* Parsing goes on after each of the following functions iff `outcome` is WEIR_DEMUX_PORT. */
+/* After each of the following functions, parsing continues iff `outcome` is WEIR_DEMUX_PORT. */
 
 WEIR_INLINE void weir_demux_parse_v4(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p, weir_demux_payload_t *payload)
 {
@@ -141,8 +140,8 @@ WEIR_INLINE void weir_demux_parse_v6(const uint8_t *frame, uint16_t length, weir
 }
 
 /**
- * The protocols that the parser takes for extension headers. In IPv4 only the authentication header
- * is one; encryption (50) hides what follows.
+ * The protocols that the parser treats as extension headers. In IPv4 this is only the
+ * authentication header. Encryption (50) hides what follows.
  */
 enum {
     WEIR_DEMUX_HOP_BY_HOP = 0,
@@ -158,7 +157,7 @@ WEIR_INLINE bool weir_demux_is_extension(uint8_t protocol, bool is_v6)
                                                                protocol == WEIR_DEMUX_V6_FRAGMENT || protocol == WEIR_DEMUX_DESTINATION));
 }
 
-/* Steps over one extension header; `first` is true for the one right behind the IP header. */
+/* Skips one extension header. `first` is true for the one directly after the IP header. */
 WEIR_INLINE void weir_demux_skip_extension(const uint8_t *frame, uint16_t length, bool first, weir_demux_packet_t *p,
                                            weir_demux_payload_t *payload)
 {
@@ -198,7 +197,7 @@ WEIR_INLINE void weir_demux_skip_extension(const uint8_t *frame, uint16_t length
     payload->declared = (uint16_t) (payload->declared - size);
 }
 
-/* The port behind the IP header and its extensions. UDP and TCP keep it in the same place. */
+/* Reads the port after the IP header and its extensions. UDP and TCP keep it in the same place. */
 WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p, const weir_demux_payload_t *payload)
 {
     uint16_t least;
@@ -219,14 +218,14 @@ WEIR_INLINE void weir_demux_parse_port(const uint8_t *frame, uint16_t length, we
     }
 }
 
-/** The bytes that weir_demux_parse_plain() reads: no frame on an Ethernet is shorter. */
+/** The number of bytes that weir_demux_parse_plain() reads. No Ethernet frame is shorter. */
 #define WEIR_DEMUX_PLAIN 58u
 
 /**
- * The same result as weir_demux_parse() for nearly all frames, in a fraction of its time: frames
- * without a tag, with IPv4 without options or IPv6, followed directly by UDP or TCP, with all
- * headers in the first WEIR_DEMUX_PLAIN bytes, which must be there. False for any other frame: then
- * `p` means nothing (DEMUX-PARSE-5).
+ * Gives the same result as weir_demux_parse() for nearly all frames, in a fraction of the time. It
+ * handles frames without a tag, with IPv4 without options or with IPv6, followed directly by UDP or
+ * TCP, whose headers are all in the first WEIR_DEMUX_PLAIN bytes. These bytes must be present.
+ * Returns false for any other frame; `p` then has no meaning (DEMUX-PARSE-5).
  */
 WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, weir_demux_packet_t *p)
 {
@@ -253,7 +252,7 @@ WEIR_INLINE bool weir_demux_parse_plain(const uint8_t *frame, uint16_t length, w
 }
 
 /**
- * Reads the headers of an Ethernet frame of `length` bytes, without preamble and checksum; no byte
+ * Parses the headers of an Ethernet frame of `length` bytes, without preamble and checksum. No byte
  * beyond the last is read (DEMUX-PARSE-1). Constant time: at most WEIR_DEMUX_TAGS tags and
  * WEIR_DEMUX_EXTENSIONS extension headers.
  */

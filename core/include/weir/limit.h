@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * limit: how often a source may interrupt (regehr2005 §3 and §4).
+ * limit: bounds how often a source may interrupt (regehr2005 §3 and §4).
  *
- * The limiter is a pure machine: events go in (request, timer expired, user enable and disable,
- * reconfigure), actions come out (serve, mask, unmask, arm). It reads no clock and touches no
- * register; the port does, and performs the actions. The promises of each policy are numbered in
- * core/CONTRACTS.md, which the comments here cite.
+ * The limiter is a pure state machine. Its inputs are events (request, timer expired, user enable
+ * and disable, reconfigure), and its outputs are actions (serve, mask, unmask, arm). It reads no
+ * clock and no register; the port does so, and performs the actions. The promises of each policy
+ * are numbered in core/CONTRACTS.md, and the comments here cite these numbers.
  *
- * Every function of this header is inline, without division, heap, libc or function pointer. If the
- * configuration is a compile-time constant, a compiler reduces each function to the few
- * instructions of the one policy; if it is in RAM, rates and bursts can change at run time
+ * Every function of this header is inline, and uses no division, heap, libc or function pointer. If
+ * the configuration is a compile-time constant, a compiler reduces each function to the few
+ * instructions of its policy. If it is in RAM, rates and bursts can change at run time
  * (weir_limit_reconfigure(), src/limit.c).
  *
- * Context: a source's events must not overtake each other. On one processor: call from its
- * interrupt handlers, or from a thread with those interrupts off.
+ * Context: calls for the same source must not interrupt each other. On a single processor, call
+ * them from its interrupt handlers, or from a thread with these interrupts off.
  */
 #ifndef WEIR_LIMIT_H
 #define WEIR_LIMIT_H
@@ -23,9 +23,9 @@
 /* ---------------------------------------------------------------------------------- the events */
 
 /**
- * The source's interrupt was taken at `now`; the source is on (else call weir_limit_refused()).
- * `elapsed`: the port's timer has noted that the watched instant has passed; false if the port
- * keeps no such note. Constant time.
+ * Call this when the source's interrupt was taken at `now` while the source is on (otherwise call
+ * weir_limit_refused()). `elapsed` is true if the port's timer has noted that the watched instant
+ * has passed; it is false if the port keeps no such note. Constant time.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
 {
@@ -42,9 +42,10 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_with(weir_limit_state_t *s, con
 }
 
 /**
- * The source's interrupt was taken although the source is masked or held off (the interrupt was
- * already on its way). The request is held, unless its level asks again; the mask is requested once
- * more. A port that watches calls weir_limit_elapsed() first if its note is set.
+ * Call this when the source's interrupt was taken although the source is masked or held off,
+ * because the interrupt was already on its way. The request is held, unless its level will request
+ * again, and the source is masked once more. A port that watches calls weir_limit_elapsed() first
+ * if its note is set.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -57,7 +58,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, con
         }
     } else if (c->trigger != WEIR_LIMIT_LEVEL) {
         /*
-         * Only the user has the source off: the request waits for the user, and for `due` if that
+         * The user alone has the source off. The request waits for the user, and for `due` if that
          * is still to come.
          */
         bool spaced = c->policy != WEIR_LIMIT_BURSTY && c->policy != WEIR_LIMIT_OFF;
@@ -73,8 +74,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_refused_with(weir_limit_state_t *s, con
     return step;
 }
 
-/** Policy off: a request that was on its way when the user disabled the source has waited for the
- * user. */
+/** With the policy off: a request that was on its way when the user disabled the source has waited
+ * for the user. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_off(weir_limit_state_t *s, weir_ticks_t now)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, true, 0};
@@ -90,8 +91,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_off(weir_limit_state_t *s, weir
 }
 
 /**
- * The timer expired: `now` is at or after the `at` that was armed. `pending`: the source's pending
- * bit is set. Constant time.
+ * Call this when the timer has expired. `now` is at or after the armed instant `at`. `pending` is
+ * true if the source's pending bit is set. Constant time.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
@@ -105,15 +106,16 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_with(weir_limit_state_t *s, con
 }
 
 /**
- * True iff a held request has waited for the user, who has now enabled the source: an expiry is
- * wanted at once.
+ * Returns true iff a held request has waited for the user, who has now enabled the source. An
+ * expiry is then wanted at once.
  */
 WEIR_INLINE bool weir_limit_is_released(const weir_limit_state_t *s)
 {
     return (s->flags & (WEIR_LIMIT_IS_WAITING | WEIR_LIMIT_IS_USER_OFF)) == WEIR_LIMIT_IS_WAITING;
 }
 
-/** True iff an expiry is wanted: at once if weir_limit_is_released(), else at state.due. */
+/** Returns true iff an expiry is wanted: at once if weir_limit_is_released(), otherwise at
+ * state.due. */
 WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_limit_config_t *c)
 {
     if (c->policy == WEIR_LIMIT_BURSTY && c->timing == WEIR_LIMIT_EAGER) {
@@ -126,8 +128,8 @@ WEIR_INLINE bool weir_limit_is_armed(const weir_limit_state_t *s, const weir_lim
 }
 
 /**
- * True iff an idle source can outlive `due`, so that `due` has to be aged: not so for a bursty
- * limiter that is eager or one-shot, whose first request sets `due` anew.
+ * Returns true iff an idle source can outlive `due`, so that `due` has to be aged. This is not so
+ * for a bursty limiter that is eager or one-shot, because its first request sets `due` anew.
  */
 WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limit_config_t *c)
 {
@@ -135,9 +137,9 @@ WEIR_INLINE bool weir_limit_can_age(const weir_limit_state_t *s, const weir_limi
 }
 
 /**
- * A port that watches calls this before weir_limit_refused_with(), weir_limit_user_enable() and
- * weir_limit_reconfigure() if its note is set (weir_limit_request_with() takes the note itself):
- * the watched instant has passed, however long ago.
+ * The watched instant has passed, however long ago. A port that watches calls this, if its note is
+ * set, before weir_limit_refused_with(), weir_limit_user_enable() and weir_limit_reconfigure().
+ * (weir_limit_request_with() gets the note as an argument.)
  */
 WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_config_t *c)
 {
@@ -147,9 +149,9 @@ WEIR_INLINE void weir_limit_elapsed(weir_limit_state_t *s, const weir_limit_conf
 }
 
 /**
- * Ages an idle source, so that an instant long past is not taken for a future one. A port whose
- * timer has no compare flag to watch with calls this at least once in half a wrap less `burst`
- * intervals; more frequent calls do no harm.
+ * Ages an idle source, so that an instant in the distant past is not mistaken for a future one. A
+ * port whose timer has no compare flag to watch with calls this at least once per half a wrap minus
+ * `burst` intervals. More frequent calls do no harm.
  */
 WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
 {
@@ -162,8 +164,8 @@ WEIR_INLINE void weir_limit_age(weir_limit_state_t *s, const weir_limit_config_t
 }
 
 /**
- * The timer-less mode: call this from a tick that exists already, instead of arming a timer; it
- * ages the source as well. The tick's period adds to the latency L.
+ * The mode without a timer: call this from an existing tick instead of arming a timer. It also ages
+ * the source. The tick's period adds to the latency L.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_tick_with(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
@@ -175,7 +177,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_tick_with(weir_limit_state_t *s, const 
     return step;
 }
 
-/** The user wants the source off (regehr2005 §4). */
+/** Call this when the user switches the source off (regehr2005 §4). */
 WEIR_INLINE weir_limit_step_t weir_limit_user_disable(weir_limit_state_t *s)
 {
     weir_limit_step_t step = {false, false, true, false, false, false, false, 0};
@@ -184,8 +186,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_user_disable(weir_limit_state_t *s)
 }
 
 /**
- * The user wants the source on; it is enabled only if the limiter agrees, and waiting requests are
- * served from the timer's interrupt, not here.
+ * Call this when the user switches the source on. The source is enabled only if the limiter agrees.
+ * Waiting requests are served from the timer's interrupt, not here.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_user_enable(weir_limit_state_t *s, weir_ticks_t now)
 {
@@ -213,7 +215,8 @@ typedef enum {
 } weir_limit_error_t;
 
 /**
- * weir_limit_check() for the compiler: it vanishes if the configuration is a constant.
+ * Does the same as weir_limit_check(), for the compiler: it vanishes if the configuration is a
+ * constant.
  */
 WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
 {
@@ -230,8 +233,9 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
         return WEIR_LIMIT_BAD_BURST;
     }
     /*
-     * A bucket looks at most N intervals ahead and N - 1 back; the other policies look one ahead.
-     * One interval more is reserved for the ageing and the latency.
+     * The interval is bounded: a bucket looks at most N intervals ahead and N - 1
+     * back; the other policies look one ahead. One more interval is reserved for the ageing and the
+     * latency.
      */
     weir_ticks_t span = c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) (c->burst + 1u) : 2u;
     if (c->interval == 0 || c->interval > (weir_ticks_t) ((WEIR_TICKS_HALF - 1u) / span)) {
@@ -244,56 +248,56 @@ WEIR_INLINE weir_limit_error_t weir_limit_checked(const weir_limit_config_t *c)
 }
 
 /**
- * Checks a configuration; WEIR_LIMIT_OK iff every promise of its policy holds with it.
+ * Checks a configuration. Returns WEIR_LIMIT_OK iff every promise of its policy holds with it.
  */
 weir_limit_error_t weir_limit_check(const weir_limit_config_t *config);
 
 /**
- * Resets all state and starts the source at `now`: unmasked, nothing served yet. The configuration
- * has passed weir_limit_check().
+ * Resets all state and starts the source at `now`, unmasked and with nothing served yet. The
+ * configuration must have passed weir_limit_check().
  */
 weir_limit_step_t weir_limit_start_with(weir_limit_state_t *state, const weir_limit_config_t *config, weir_ticks_t now);
 
 /**
  * Changes rate and burst at run time, from thread or interrupt context (regehr2005 §1). In any
- * window no more requests pass than the larger of the two curves allows (LIMIT-CHANGE-1). On an
- * error nothing is changed and the step is empty.
+ * window no more requests pass than the larger of the old and the new curve allows
+ * (LIMIT-CHANGE-1). On an error nothing is changed, and the step is empty.
  */
 weir_limit_error_t weir_limit_reconfigure(weir_limit_t *limit, const weir_limit_config_t *to, weir_ticks_t now, weir_limit_step_t *step);
 
 /**
- * The earliest instant at which one of several sources on one compare channel wants to expire
- * (regehr2005 §3.5). Returns false if none does. O(count).
+ * Finds the earliest instant at which one of several sources on the same compare channel wants to
+ * expire (regehr2005 §3.5). Returns false if none wants to. O(count).
  */
 bool weir_limits_next(const weir_limit_t *const *limits, uint8_t count, weir_ticks_t now, weir_ticks_t *at);
 
 /* ------------------------------------------------------------------ the same on a weir_limit_t */
 
-/** weir_limit_start_with() on a limiter that can change. */
+/** weir_limit_start_with() for a limiter with a changeable configuration. */
 WEIR_INLINE weir_limit_step_t weir_limit_start(weir_limit_t *limit, weir_ticks_t now)
 {
     return weir_limit_start_with(&limit->state, &limit->config, now);
 }
 
-/** weir_limit_request_with() on a limiter that can change. */
+/** weir_limit_request_with() for a limiter with a changeable configuration. */
 WEIR_INLINE weir_limit_step_t weir_limit_request(weir_limit_t *limit, weir_ticks_t now)
 {
     return weir_limit_request_with(&limit->state, &limit->config, now, false);
 }
 
-/** weir_limit_refused_with() on a limiter that can change. */
+/** weir_limit_refused_with() for a limiter with a changeable configuration. */
 WEIR_INLINE weir_limit_step_t weir_limit_refused(weir_limit_t *limit, weir_ticks_t now)
 {
     return weir_limit_refused_with(&limit->state, &limit->config, now);
 }
 
-/** weir_limit_expired_with() on a limiter that can change. */
+/** weir_limit_expired_with() for a limiter with a changeable configuration. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired(weir_limit_t *limit, weir_ticks_t now, bool pending)
 {
     return weir_limit_expired_with(&limit->state, &limit->config, now, pending);
 }
 
-/** weir_limit_tick_with() on a limiter that can change. */
+/** weir_limit_tick_with() for a limiter with a changeable configuration. */
 WEIR_INLINE weir_limit_step_t weir_limit_tick(weir_limit_t *limit, weir_ticks_t now, bool pending)
 {
     return weir_limit_tick_with(&limit->state, &limit->config, now, pending);

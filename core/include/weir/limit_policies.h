@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The policies: the decision of each when an interrupt was taken and when its timer expired.
- * Included by weir/limit.h, whose events choose among them.
+ * The policies: what each decides when an interrupt was taken and when its timer has expired.
+ * Included by weir/limit.h, whose events call the right policy.
  */
 #ifndef WEIR_LIMIT_POLICIES_H
 #define WEIR_LIMIT_POLICIES_H
 
 #include "weir/limit_record.h"
 
-/** The lead of a full bucket: (N - 1) intervals; 0 for strict and paced. */
+/** The lead of a full bucket: (N - 1) intervals. It is 0 for strict and paced. */
 WEIR_INLINE weir_ticks_t weir_limit_slack(const weir_limit_config_t *c)
 {
     return c->policy == WEIR_LIMIT_BUCKET ? (weir_ticks_t) ((weir_ticks_t) (c->burst - 1u) * c->interval) : 0;
 }
 
 /**
- * Makes the timer note the instant after which the past no longer matters: for a bucket, when it is
- * full again.
+ * Makes the timer note the instant after which the past no longer matters. For a bucket, this is
+ * when it is full again.
  */
 WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_config_t *c, weir_limit_step_t *step)
 {
@@ -25,8 +25,8 @@ WEIR_INLINE void weir_limit_watch(const weir_limit_state_t *s, const weir_limit_
 }
 
 /**
- * No request waits at `now`, and `due` is reached: the past no longer matters, or the timer notes
- * the instant from which it does not (LIMIT-TIME-2).
+ * Call this if no request waits at `now` and `due` is reached. Either the past no longer matters,
+ * or the timer notes the instant from which it does not (LIMIT-TIME-2).
  */
 WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
@@ -39,8 +39,8 @@ WEIR_INLINE void weir_limit_rest(weir_limit_state_t *s, const weir_limit_config_
 }
 
 /**
- * Masks the source until `due`; a request that an interrupt has already consumed is held in
- * software unless its level asks again.
+ * Masks the source until `due`. A request that an interrupt has already consumed is held in
+ * software, unless its level will request again.
  */
 WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, weir_limit_step_t *step)
 {
@@ -56,8 +56,8 @@ WEIR_INLINE void weir_limit_refuse_until_due(weir_limit_state_t *s, const weir_l
 }
 
 /**
- * Admits one request at `now` and moves `due` on: strict counts from `now`; bucket is a virtual
- * scheduler that never runs more than the slack behind.
+ * Admits one request at `now` and advances `due`. strict counts from `now`. bucket is a virtual
+ * scheduler that is never more than the slack behind.
  */
 WEIR_INLINE void weir_limit_admit(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool fresh)
 {
@@ -68,12 +68,12 @@ WEIR_INLINE void weir_limit_admit(weir_limit_state_t *s, const weir_limit_config
     s->due = (weir_ticks_t) (s->due + c->interval);
 }
 
-/** strict, paced and bucket: an interrupt was taken. */
+/** strict, paced and bucket: handles an interrupt that was taken. */
 WEIR_INLINE weir_limit_step_t weir_limit_request_spaced(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
     if (c->timing != WEIR_LIMIT_LAZY && c->policy != WEIR_LIMIT_BUCKET) {
-        /* The source is only unmasked when a request is in time: no check is needed. */
+        /* The source is unmasked only when a request is in time, so no check is needed. */
         s->due = (weir_ticks_t) (now + c->interval - c->lag);
         s->flags = WEIR_LIMIT_IS_MASKED;
         step.mask = true;
@@ -104,7 +104,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_spaced(weir_limit_state_t *s, c
     return step;
 }
 
-/** bursty: an interrupt was taken. */
+/** bursty: handles an interrupt that was taken. */
 WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool elapsed)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
@@ -112,8 +112,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     bool over = lazy && (elapsed || (s->flags & WEIR_LIMIT_IS_AGED) != 0 || weir_ticks_reached(now, s->due));
     if (over) {
         /*
-         * A period went by without one request too many; a timer that interrupts in overload only
-         * did not see it.
+         * A period has passed without a request too many. A timer that interrupts in overload only
+         * did not notice it.
          */
         weir_limit_note_in_time(s);
     }
@@ -123,8 +123,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
             return step;
         }
         /*
-         * A whole period has passed since the count was cleared: it is cleared now, and next in one
-         * period.
+         * A whole period has passed since the count was cleared. So the count is cleared now, and
+         * again one period from now.
          */
         s->count = 0;
         s->allowed = c->burst;
@@ -142,8 +142,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
     }
     s->count++;
     /*
-     * A lazy limiter masks before one request too many only if the previous period, too, ended with
-     * a waiting request, and this period is not over.
+     * A lazy limiter masks before the first request too many only if the previous period, too,
+     * ended with a waiting request, and this period is not over.
      */
     if (WEIR_UNLIKELY(s->count >= s->allowed) && (!lazy || ((s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0 && !over))) {
         s->flags |= WEIR_LIMIT_IS_MASKED;
@@ -158,7 +158,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_request_bursty(weir_limit_state_t *s, c
 }
 
 /**
- * The user has the source off while its interval ends: nothing may be served, and the held request
+ * The user has the source off while its interval ends. Nothing may be served, and the held request
  * must wait (LIMIT-ENABLE-2).
  */
 WEIR_INLINE void weir_limit_expired_user_off(weir_limit_state_t *s)
@@ -171,7 +171,7 @@ WEIR_INLINE void weir_limit_expired_user_off(weir_limit_state_t *s)
     }
 }
 
-/** strict, paced and bucket: the timer that was armed has expired. */
+/** strict, paced and bucket: handles the expiry of the armed timer. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
@@ -222,7 +222,8 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
     bool stay = c->timing != WEIR_LIMIT_LAZY || (held && pending) || (s->flags & WEIR_LIMIT_IS_SUSTAINED) != 0;
     if (stay && (c->policy != WEIR_LIMIT_BUCKET || !weir_ticks_reached(now, s->due))) {
         /*
-         * Only an expiry can serve the next request, at least `lag` after the armed instant.
+         * Only an expiry can serve the next request, and it does so at least `lag` after the armed
+         * instant.
          */
         s->due = (weir_ticks_t) (s->due - c->lag);
         s->flags = (uint8_t) ((s->flags & WEIR_LIMIT_IS_OVERLOAD) | WEIR_LIMIT_IS_MASKED | WEIR_LIMIT_IS_SUSTAINED);
@@ -238,7 +239,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_spaced(weir_limit_state_t *s, c
 }
 
 /**
- * bursty: between two clearings, the timer was set for a request that waits for the user: this
+ * bursty: between two clearings, the timer was set for a request that waits for the user. This
  * request counts in the current period.
  */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now)
@@ -261,7 +262,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_waiting(weir_limit_state_t *s, 
     return step;
 }
 
-/** bursty: the clearing timer has expired. */
+/** bursty: handles the expiry of the clearing timer. */
 WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, const weir_limit_config_t *c, weir_ticks_t now, bool pending)
 {
     weir_limit_step_t step = {false, false, false, false, false, false, false, 0};
@@ -273,8 +274,7 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
             return weir_limit_expired_waiting(s, c, now);
         }
         if (c->timing == WEIR_LIMIT_LAZY) {
-            /* The request waited for the user, not for the timer: the next period is counted from
-             * here. */
+            /* The request waited for the user, not for the timer, so the next period begins now. */
             s->flags &= (uint8_t) ~WEIR_LIMIT_IS_AGED;
             s->due = (weir_ticks_t) (now - c->interval);
         }
@@ -316,8 +316,9 @@ WEIR_INLINE weir_limit_step_t weir_limit_expired_bursty(weir_limit_state_t *s, c
     }
     if (c->timing != WEIR_LIMIT_ONE_SHOT) {
         /*
-         * Counted from the nominal instant: counted from the late one, a source just below the
-         * limit could keep in step with the latency and pay an expiry each period.
+         * The next period is counted from the nominal instant. If it were counted from the late
+         * one, a source just below the limit could stay in step with the latency, and cause an
+         * expiry in each period.
          */
         s->due = (weir_ticks_t) (s->due + c->interval);
         if (WEIR_UNLIKELY(weir_ticks_reached(now, s->due))) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The record of a limiter's past: empty with WEIR_LIMIT_RECORD 0. Included by weir/limit.h.
+ * The record of a limiter's past. It is empty with WEIR_LIMIT_RECORD 0. Included by weir/limit.h.
  */
 #ifndef WEIR_LIMIT_RECORD_H
 #define WEIR_LIMIT_RECORD_H
@@ -26,7 +26,7 @@ WEIR_INLINE void weir_limit_note_masked(weir_limit_state_t *s, weir_ticks_t now)
 }
 
 /**
- * Called at each expiry and at the unmasking, so that an interval longer than a wrap saturates
+ * Call this at each expiry and at the unmasking, so that an interval longer than a wrap saturates
  * instead of looking short.
  */
 WEIR_INLINE void weir_limit_note_still_masked(weir_limit_state_t *s, weir_ticks_t now)
@@ -62,7 +62,7 @@ WEIR_INLINE void weir_limit_note_in_time(weir_limit_state_t *s)
     }
 }
 
-/** Notes in the record how long a handler ran, from `begin` to `now`. */
+/** Records how long a handler ran, from `begin` to `now`. */
 WEIR_INLINE void weir_limit_done(weir_limit_state_t *s, weir_ticks_t begin, weir_ticks_t now)
 {
     weir_ticks_t ran = weir_ticks_between(begin, now);

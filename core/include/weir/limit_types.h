@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * The configuration of a limiter, its state, and its requests to the port. Included by
- * weir/limit.h.
+ * The configuration of a limiter, its state, and the actions that it requests from the port.
+ * Included by weir/limit.h.
  */
 #ifndef WEIR_LIMIT_TYPES_H
 #define WEIR_LIMIT_TYPES_H
@@ -9,9 +9,9 @@
 #include "weir/ticks.h"
 
 /**
- * 1 keeps a record per source (weir_limit_record_t); 0 saves its time and memory, and is the
- * default where ticks have 16 bits: on the smallest processors. Every file of a program,
- * src/limit.c too, must be compiled with the same value; a mixture does not link.
+ * 1 keeps a record per source (weir_limit_record_t). 0 saves the record's time and memory. 0 is the
+ * default if ticks have 16 bits, as on the smallest processors. Every file of a program, including
+ * src/limit.c, must be compiled with the same value; a mixture does not link.
  */
 #ifndef WEIR_LIMIT_RECORD
 #if WEIR_TICK_BITS == 16
@@ -22,8 +22,8 @@
 #endif
 
 /*
- * The functions of src/limit.c are named after what the layout of a limiter depends on, unless the
- * user has defined their names already.
+ * The names of the functions of src/limit.c contain the settings that the layout of a limiter
+ * depends on, unless the user has already defined the names.
  */
 #define WEIR_LIMIT_JOIN_(name, record, bits) name##_with_record_##record##_and_ticks_##bits
 #define WEIR_LIMIT_JOIN(name, record, bits) WEIR_LIMIT_JOIN_(name, record, bits)
@@ -35,8 +35,8 @@
 #endif
 
 /**
- * Called when a source begins to be refused, and when this has ended; `state` is its
- * weir_limit_state_t pointer. In interrupt context.
+ * Hooks that are called when a source begins to be refused, and when this has ended. `state` is the
+ * source's weir_limit_state_t pointer. They run in interrupt context.
  */
 #ifndef WEIR_ON_OVERLOAD_BEGIN
 #define WEIR_ON_OVERLOAD_BEGIN(state) ((void) (state))
@@ -47,25 +47,25 @@
 
 /** The policies of a limit. */
 enum {
-    /** Every request is served: no limit, no promise. */
+    /** Every request is served: there is no limit and no promise. */
     WEIR_LIMIT_OFF = 0,
     /**
-     * A minimum interarrival time, anchored where the request was served (regehr2005 §3.2;
-     * LIMIT-STRICT-*).
+     * A minimum interarrival time, measured from when the previous request was served (regehr2005
+     * §3.2; LIMIT-STRICT-*).
      */
     WEIR_LIMIT_STRICT = 1,
     /**
-     * A minimum interarrival time, anchored at nominal time: the exact rate in the long run
-     * (LIMIT-PACED-*).
+     * A minimum interarrival time, measured from the nominal instant of the previous request, so
+     * that the rate is exact in the long run (LIMIT-PACED-*).
      */
     WEIR_LIMIT_PACED = 2,
     /** `burst` requests per period of a timer (regehr2005 §3.3; LIMIT-BURSTY-*). */
     WEIR_LIMIT_BURSTY = 3,
-    /** A token bucket: `burst` tokens, one more each interval (LIMIT-BUCKET-*). */
+    /** A token bucket with `burst` tokens, which gets one token per interval (LIMIT-BUCKET-*). */
     WEIR_LIMIT_BUCKET = 4
 };
 
-/** When a limiter masks its source, and which timer interrupts it takes. */
+/** The timing: when a limiter masks its source, and which timer interrupts it takes. */
 enum {
     /**
      * strict, paced, bucket: mask as soon as the next request would be too early. bursty: the
@@ -73,8 +73,8 @@ enum {
      */
     WEIR_LIMIT_EAGER = 0,
     /**
-     * Mask only when a request did come too early; below the limit there is no timer interrupt and
-     * no wake-up. With bursty this is the optimisation of regehr2005 §3.3 without its losses below
+     * Mask only when a request did come too early. Below the limit there is no timer interrupt and
+     * no wake-up. With bursty, this is the optimisation of regehr2005 §3.3 without its losses below
      * the limit: a request, too, clears the count once its period is over.
      */
     WEIR_LIMIT_LAZY = 1,
@@ -86,33 +86,34 @@ enum {
 };
 
 /**
- * The source's interrupt condition, which decides what becomes of a request that comes while the
+ * The source's interrupt condition. It decides what happens to a request that comes while the
  * source is masked.
  */
 enum {
     /**
-     * An edge sets a pending bit, which survives masking: one request is kept per masked interval.
+     * An edge sets a pending bit, which masking does not clear. One request is kept per masked
+     * interval.
      */
     WEIR_LIMIT_EDGE = 0,
-    /** An edge without a pending bit: requests in a masked interval are lost. */
+    /** An edge without a pending bit. Requests in a masked interval are lost. */
     WEIR_LIMIT_EDGE_UNLATCHED = 1,
-    /** A level: the device keeps requesting until it is served. */
+    /** A level. The device keeps requesting until it is served. */
     WEIR_LIMIT_LEVEL = 2
 };
 
-/** The configuration of a limiter. Checked by weir_limit_check(). */
+/** The configuration of a limiter. weir_limit_check() checks it. */
 typedef struct {
     /**
-     * strict, paced, bucket: the interval T; bursty: the timer's period P. In ticks, at least 1;
-     * `burst` intervals must stay below half a wrap.
+     * strict, paced, bucket: the interval T. bursty: the timer's period P. It is in ticks and at
+     * least 1; `burst` intervals must stay below half a wrap.
      */
     weir_ticks_t interval;
     /**
-     * strict: the ticks by which the timer is set early while the source is masked. At most the
-     * *least* latency from expiry to service, else LIMIT-STRICT-1 breaks.
+     * strict: the number of ticks by which the timer is set early while the source is masked. It
+     * must not exceed the *least* latency from expiry to service, or LIMIT-STRICT-1 is violated.
      */
     weir_ticks_t lag;
-    /** bursty, bucket: N, 1 to 255. strict and paced: 1. */
+    /** bursty, bucket: the burst N, 1 to 255. strict and paced: 1. */
     uint8_t burst;
     /** WEIR_LIMIT_OFF, _STRICT, _PACED, _BURSTY or _BUCKET. */
     uint8_t policy;
@@ -122,7 +123,7 @@ typedef struct {
     uint8_t trigger;
 } weir_limit_config_t;
 
-/** What happened at a source since it was started; counts wrap, times saturate. */
+/** What has happened at a source since its start. Counts wrap, and times saturate. */
 typedef struct {
     uint32_t taken;               /**< interrupts that asked this limiter, and requests that an expiry took from the pending bit */
     uint32_t served;              /**< of those, how many ran the handler */
@@ -134,11 +135,11 @@ typedef struct {
     weir_ticks_t last_overload;   /**< instant, likewise */
 } weir_limit_record_t;
 
-/** The state of a limiter between two events. Zeroed and then started by weir_limit_start(). */
+/** The state of a limiter between two events. weir_limit_start() initialises it. */
 typedef struct {
     /**
-     * strict, paced, bucket: the instant from which the next request is in time. bursty: the
-     * instant at which the count is next cleared.
+     * strict, paced, bucket: the instant from which the next request is in time. bursty: the next
+     * instant at which the count is cleared.
      */
     weir_ticks_t due;
     uint8_t count;   /**< bursty: requests served since the count was cleared */
@@ -151,13 +152,13 @@ typedef struct {
 #endif
 } weir_limit_state_t;
 
-/** A limiter whose rate and burst can change. */
+/** A limiter whose rate and burst can change at run time. */
 typedef struct {
     weir_limit_config_t config;
     weir_limit_state_t state;
 } weir_limit_t;
 
-/** Bits of weir_limit_state_t.flags. */
+/** The bits of weir_limit_state_t.flags. */
 enum {
     WEIR_LIMIT_IS_MASKED = 0x01,    /**< the limiter wants the source off */
     WEIR_LIMIT_IS_HELD = 0x02,      /**< a request was taken too early and waits in software */
@@ -169,7 +170,8 @@ enum {
 };
 
 /**
- * The port's next actions, in this order: mask or unmask; arm, watch or disarm; acknowledge; serve.
+ * The actions that the port must perform next, in this order: mask or unmask; arm, watch or disarm;
+ * acknowledge; serve.
  */
 typedef struct {
     bool serve;  /**< run the handler */
@@ -184,7 +186,8 @@ typedef struct {
 } weir_limit_step_t;
 
 /**
- * True iff the source is on: both the user and the limiter want it (LIMIT-ENABLE-1, regehr2005 §4).
+ * Returns true iff the source is on, that is, both the user and the limiter want it on
+ * (LIMIT-ENABLE-1, regehr2005 §4).
  */
 WEIR_INLINE bool weir_limit_is_on(const weir_limit_state_t *state)
 {

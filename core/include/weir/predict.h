@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * predict: the urgency of a device's bottom half while the receiver of its packets is unknown
- * (zhang2006 §3.2).
+ * predict: predicts the urgency of a device's bottom half while the receiver of its packets is
+ * unknown (zhang2006 §3.2).
  *
- * Classes are urgencies: a process registers its class with the device and announces when it waits
- * for it. There are three predictions:
+ * Classes are urgencies here: a process registers its class with the device, and announces when it
+ * waits for the device. There are three predictions:
  *
  * - the class of the most urgent process that waits: zhang2006's;
  * - the class of the most urgent one that is registered: never too low, however the process waits;
@@ -14,21 +14,23 @@
  *   weighted, and the share of unseen packets, which count as most urgent: without history it is
  *   zhang2006's prediction.
  *
- * A deferred packet teaches nothing: its receiver becomes known only when it is handled. If an
- * urgent process's first packet after a long silence were taken for one of the many before it, it
- * could wait behind a process that runs for ever. So after `patience` deferrals in a row the
- * prediction is zhang2006's, until a packet has been handled.
+ * A deferred packet adds nothing to the history, because its receiver becomes known only when it is
+ * handled. Suppose that the first packet of an urgent process after a long silence were taken for
+ * one of the many before it. Then it could wait behind a process that runs for ever. So after
+ * `patience` deferrals in a row the prediction is that of zhang2006, until a packet has been
+ * handled.
  *
- * One weir_predict_t for each device, in the caller's memory; about 6 bytes per class. Its
- * functions must not interrupt each other. No division; constant time, bounded by WEIR_CLASSES.
+ * The caller's memory holds one weir_predict_t for each device, of about 6 bytes per class. Its
+ * functions must not interrupt each other. They use no division, and take constant time, bounded by
+ * WEIR_CLASSES.
  */
 #ifndef WEIR_PREDICT_H
 #define WEIR_PREDICT_H
 
 #include "weir/classes.h"
 
-/* The function of src/defer.c is named after the number of classes, unless the user has defined its
- * name already. */
+/* The name of the function of src/defer.c contains the number of classes, unless the user has
+ * already defined the name. */
 #ifndef weir_predict_start
 #define weir_predict_start WEIR_CLASSES_JOIN(weir_predict_start, WEIR_CLASSES)
 #endif
@@ -36,7 +38,7 @@
 /** The share that means all packets. */
 #define WEIR_PREDICT_ALL 0x8000u
 
-/** The largest `shift`: the shares' rounding errors grow with it. */
+/** The largest `shift`. The rounding errors of the shares grow with `shift`. */
 #define WEIR_PREDICT_LONGEST 8u
 
 /** The kinds of prediction. */
@@ -54,7 +56,7 @@ typedef struct {
     uint8_t patience; /**< deferrals in a row after which history is not believed; 0: it never is, 255: always */
 } weir_predict_config_t;
 
-/** The state of a device's predictor. Started by weir_predict_start(). */
+/** The state of a device's predictor. weir_predict_start() initialises it. */
 typedef struct {
     weir_classes_t waiting;    /**< classes of which a process waits */
     weir_classes_t registered; /**< classes of which a process is registered */
@@ -66,8 +68,8 @@ typedef struct {
     uint16_t shares[WEIR_CLASSES];
 } weir_predict_t;
 
-/* Counts one more process of a class; false if there is no such class, or 65535 are counted
- * already. */
+/* Counts one more process of a class. Returns false if there is no such class, or if 65535
+ * processes are counted already. */
 WEIR_INLINE bool weir_predict_count(weir_classes_t *set, uint16_t *counts, uint8_t which)
 {
     if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == UINT16_MAX) {
@@ -78,7 +80,7 @@ WEIR_INLINE bool weir_predict_count(weir_classes_t *set, uint16_t *counts, uint8
     return true;
 }
 
-/* Counts one process of a class less; false if none is counted. */
+/* Counts one process less of a class. Returns false if no process of the class is counted. */
 WEIR_INLINE bool weir_predict_discount(weir_classes_t *set, uint16_t *counts, uint8_t which)
 {
     if (which >= WEIR_CLASSES || counts[WEIR_CLASS_INDEX(which)] == 0) {
@@ -92,23 +94,24 @@ WEIR_INLINE bool weir_predict_discount(weir_classes_t *set, uint16_t *counts, ui
 }
 
 /**
- * A process of a class begins to wait for the device. False if there is no such class, or 65535
- * wait already.
+ * Call this when a process of a class begins to wait for the device. Returns false if there is no
+ * such class, or if 65535 processes wait already.
  */
 WEIR_INLINE bool weir_predict_wait(weir_predict_t *p, uint8_t which)
 {
     return weir_predict_count(&p->waiting, p->waits, which);
 }
 
-/** A process of a class does not wait any more. False if none did. */
+/** Call this when a process of a class no longer waits. Returns false if no process of the class
+ * waited. */
 WEIR_INLINE bool weir_predict_stop_waiting(weir_predict_t *p, uint8_t which)
 {
     return weir_predict_discount(&p->waiting, p->waits, which);
 }
 
 /**
- * A process of a class opens a socket on the device. False if there is no such class, or 65535 are
- * registered already.
+ * Call this when a process of a class opens a socket on the device. Returns false if there is no
+ * such class, or if 65535 processes are registered already.
  */
 WEIR_INLINE bool weir_predict_register(weir_predict_t *p, uint8_t which)
 {
@@ -116,8 +119,9 @@ WEIR_INLINE bool weir_predict_register(weir_predict_t *p, uint8_t which)
 }
 
 /**
- * A process of a class closes its socket; with the last one of a class its history is forgotten:
- * later packets for it have no receiver. False if none was open.
+ * Call this when a process of a class closes its socket. When the last process of a class does so,
+ * the history of the class is forgotten, and later packets for the class have no receiver. Returns
+ * false if no socket was open.
  */
 WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
 {
@@ -132,8 +136,8 @@ WEIR_INLINE bool weir_predict_unregister(weir_predict_t *p, uint8_t which)
 }
 
 /*
- * Decays a share by 2^-shift of itself, rounded up: the share does reach 0, and all shares together
- * never exceed WEIR_PREDICT_ALL.
+ * Reduces a share by 2^-shift of itself, rounded up. So a share does reach 0, and all shares
+ * together never exceed WEIR_PREDICT_ALL.
  */
 WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
 {
@@ -145,8 +149,8 @@ WEIR_INLINE uint16_t weir_predict_decayed(uint16_t share, uint8_t shift)
 }
 
 /**
- * A packet of the device was handled; it was for a receiver of class `which`, or for none
- * (WEIR_CLASS_NONE, or any class that does not exist).
+ * Call this when a packet of the device was handled. Its receiver has the class `which`, or the
+ * packet has no receiver (WEIR_CLASS_NONE, or any class that does not exist).
  */
 WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_config_t *config, uint8_t which)
 {
@@ -170,9 +174,9 @@ WEIR_INLINE void weir_predict_handled(weir_predict_t *p, const weir_predict_conf
 }
 
 /**
- * A bottom half of the device was deferred, for which the most urgent waiting process might be
- * waiting. Call this after a top half that ends without a bottom half, and, so that the wait is
- * bounded in time, at each clock tick while a bottom half is deferred.
+ * Call this when a bottom half of the device was deferred, and the most urgent waiting process
+ * might be waiting for it. Call it after a top half that ends without a bottom half. So that the
+ * wait is bounded in time, call it also at each clock tick while a bottom half is deferred.
  */
 WEIR_INLINE void weir_predict_deferred(weir_predict_t *p, const weir_predict_config_t *config)
 {
@@ -181,13 +185,13 @@ WEIR_INLINE void weir_predict_deferred(weir_predict_t *p, const weir_predict_con
     }
 }
 
-/* The most urgent class of a set. */
+/* Returns the most urgent class of a set. */
 WEIR_INLINE uint8_t weir_predict_most_urgent(weir_classes_t set)
 {
     return set == 0 ? WEIR_CLASS_NONE : weir_classes_highest(set);
 }
 
-/* The prediction from history; see above. */
+/* Returns the prediction from history, as described above. */
 WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const weir_predict_config_t *config)
 {
     uint8_t most = weir_predict_most_urgent(p->waiting);
@@ -208,9 +212,9 @@ WEIR_INLINE uint8_t weir_predict_from_history(const weir_predict_t *p, const wei
 }
 
 /**
- * The probable urgency of the device's next packet: a class, or WEIR_CLASS_NONE if the packet is
- * probably for no urgent receiver: no process waits, or (history) hardly any recent packet had a
- * receiver.
+ * Returns the probable urgency of the device's next packet: a class, or WEIR_CLASS_NONE if the
+ * packet is probably for no urgent receiver. That is so if no process waits, or (history) if hardly
+ * any recent packet had a receiver.
  */
 WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_config_t *config, uint8_t how)
 {
@@ -221,8 +225,8 @@ WEIR_INLINE uint8_t weir_predict(const weir_predict_t *p, const weir_predict_con
 }
 
 /**
- * Starts with no process waiting or registered and no packet seen. False, without a change, if
- * `config` is not valid. In src/defer.c.
+ * Initialises a predictor with no process waiting or registered, and no packet seen. Returns false,
+ * and changes nothing, if `config` is not valid. In src/defer.c.
  */
 bool weir_predict_start(weir_predict_t *p, const weir_predict_config_t *config);
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Width of an instant, in bits: 16, 32 or 64, the width of the timer that the port reads. */
+/** The width of an instant in bits: 16, 32 or 64, the width of the timer that the port reads. */
 #ifndef WEIR_TICK_BITS
 #define WEIR_TICK_BITS 32
 #endif
@@ -31,7 +31,8 @@ typedef uint64_t weir_ticks_t;
 #endif
 
 /**
- * Hot paths are inlined even at -Os: a call costs an 8-bit processor more than the whole decision.
+ * Functions on hot paths are inlined even at -Os, because a call costs an 8-bit processor more than
+ * the whole decision.
  */
 #if defined(__GNUC__) || defined(__clang__)
 #define WEIR_INLINE static inline __attribute__((always_inline))
@@ -41,13 +42,14 @@ typedef uint64_t weir_ticks_t;
 #define WEIR_UNLIKELY(x) (x)
 #endif
 
-/** The ticks from `earlier` to `later`, modulo the width. */
+/** Returns the ticks from `earlier` to `later`, modulo the width. */
 WEIR_INLINE weir_ticks_t weir_ticks_between(weir_ticks_t earlier, weir_ticks_t later)
 {
     return (weir_ticks_t) (later - earlier);
 }
 
-/** True iff `at` is not after `now`; valid while the two are less than half a wrap apart. */
+/** Returns true iff `at` is not after `now`. It is valid while the two are less than half a wrap
+ * apart. */
 WEIR_INLINE bool weir_ticks_reached(weir_ticks_t now, weir_ticks_t at)
 {
     return weir_ticks_between(at, now) < WEIR_TICKS_HALF;

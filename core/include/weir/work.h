@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * work: the limit on the work of one interrupt (regehr2005 §5.2's t_work).
+ * work: bounds the work of one interrupt (regehr2005 §5.2's t_work).
  *
- * A limit bounds how often a handler runs, not how long: a handler that drains its device livelocks
- * the processor behind any limiter. So a handler asks before each unit of work (a byte, a packet),
- * and stops when it is refused:
+ * A limit bounds how often a handler runs, not how long. A handler that drains its device livelocks
+ * the processor in spite of any limiter. So a handler asks before each unit of work (a byte, a
+ * packet), and stops when it is refused:
  *
  *     static weir_work_t uart_work;
  *
@@ -16,16 +16,16 @@
  *         }
  *     }
  *
- * The handler asks for a unit only if one waits, so that a refusal means that work was left: such
+ * The handler asks for a unit only if one waits, so that a refusal means that work was left. Such
  * interrupts are counted, and WEIR_ON_WORK_EXCEEDED is called. Work that is left must request again
- * by itself, as a level does. The limit on the interrupts and this one together bound what a source
- * takes of the processor: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
+ * by itself, as a level does. The limit on the interrupts and this bound together limit how much of
+ * the processor a source takes: N + ⌊t/T⌋ times `most` units for a bucket (LIMIT-WORK-2).
  *
- * Every function is inline, takes constant time, and needs no division, heap or libc; the functions
+ * Every function is inline, takes constant time, and uses no division, heap or libc. The functions
  * do not depend on the limit machine or its ticks.
  *
- * Context: the handler's own; a thread reads `exceeded` with the source's interrupts off where that
- * takes more than one instruction.
+ * Context: only the handler calls these functions. A thread may read `exceeded`; if that takes more
+ * than one instruction, the source's interrupts must be off.
  */
 #ifndef WEIR_WORK_H
 #define WEIR_WORK_H
@@ -33,15 +33,15 @@
 #include "weir/ticks.h"
 
 /**
- * Called when an interrupt is refused a unit, once in that interrupt; `work` is the weir_work_t
- * pointer of the source. In interrupt context.
+ * A hook that is called when an interrupt is refused a unit, once in that interrupt. `work` is the
+ * weir_work_t pointer of the source. It runs in interrupt context.
  */
 #ifndef WEIR_ON_WORK_EXCEEDED
 #define WEIR_ON_WORK_EXCEEDED(work) ((void) (work))
 #endif
 
 /**
- * The work of one source's handler. Starts with all zero, which admits no work until
+ * The work of one source's handler. It starts with all zero, and admits no work before
  * weir_work_begin().
  */
 typedef struct {
@@ -50,14 +50,14 @@ typedef struct {
     bool is_refused;   /**< this interrupt was */
 } weir_work_t;
 
-/** Begins an interrupt of the handler, which may do `most` units, 0 to 65,535. */
+/** Begins an interrupt of the handler, which may do up to `most` units of work, 0 to 65,535. */
 WEIR_INLINE void weir_work_begin(weir_work_t *work, uint16_t most)
 {
     work->left = most;
     work->is_refused = false;
 }
 
-/** Asks for one unit that waits: true iff it may be done now. */
+/** Asks for one unit that waits. Returns true iff the unit may be done now. */
 WEIR_INLINE bool weir_work_take(weir_work_t *work)
 {
     if (work->left != 0) {
@@ -74,8 +74,8 @@ WEIR_INLINE bool weir_work_take(weir_work_t *work)
     return false;
 }
 
-/** weir_work_take() for a device that hands out several units: how many of `wanted` units may be
- * done now. */
+/** Does the same as weir_work_take() for a device that delivers several units. Returns how many of
+ * the `wanted` units may be done now. */
 WEIR_INLINE uint16_t weir_work_take_some(weir_work_t *work, uint16_t wanted)
 {
     uint16_t granted = wanted;
