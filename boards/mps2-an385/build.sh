@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the plugin of QEMU that moves the board's lines and counts what it executes
-# (crates/emulate/plugin), and prints its path. Cargo builds it only if something has changed, and
-# reports on stderr.
-# Exit: 0 the plugin exists; 2 it cannot be built, and the message says what to do.
+# Builds the QEMU plugin that drives the board's lines and counts executed instructions
+# (crates/emulate/plugin), and prints the plugin's path. Cargo builds it only if something has
+# changed, and reports on stderr. Exit: 0 the plugin exists; 2 it cannot be built, and the message
+# says what to do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 command -v cargo >/dev/null || {

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Builds the simulator of the board soc, unless it exists already, and prints its path:
-# build/soc/HASH/weir-soc, where HASH covers everything that it is built from. Several callers at
-# once wait for each other. A build, which takes about half a minute, is announced on stderr.
-# Exit: 0 the simulator exists; 2 it cannot be built, and the message says what to do.
+# build/soc/HASH/weir-soc. HASH covers all inputs of the build. Several callers at once wait for
+# each other. A build takes about half a minute and is announced on stderr. Exit: 0 the simulator
+# exists; 2 it cannot be built, and the message says what to do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -23,8 +23,8 @@ verilator=${packages[0]}/verilator
 { [ -e "$processor" ] && [ -e "$verilator/bin/verilator" ]; } ||
     fail "the Python environment $environment has no VexRiscv or no Verilator; remove it and run scripts/python-env.sh rtl"
 
-# SystemVerilog packages come before the modules that use them. A module that sim/ has in a faster
-# form is not taken from rtl/limit.
+# SystemVerilog packages come before the modules that use them. If sim/ has a faster form of a
+# module, the module in rtl/limit is left out.
 rtl=(rtl/limit/registers/generated/*.sv)
 for file in rtl/limit/src/*.sv; do
     [ -e "boards/soc/sim/${file##*/}" ] || rtl+=("$file")
@@ -45,14 +45,14 @@ if [ ! -x "$program" ]; then
     "$environment/bin/verilator-cli" --cc --flatten -O3 -Wall --noassert --x-assign fast --x-initial 0 --Mdir "$folder/model" --top-module soc_probe \
         --prefix Vsoc boards/soc/sim/public.vlt "${rtl[@]}" "$processor" >"$folder/log" 2>&1 ||
         { cat "$folder/log" >&2 && fail 'Verilator does not accept the RTL; its message is above'; }
-    # The generated text and Verilator's library are compiled without our warnings. Verilator's
-    # makefile is not used: it names the compiler that Verilator itself was built with.
+    # The generated code and Verilator's library are compiled without our warnings. Verilator's
+    # makefile is not used, because it names the compiler that built Verilator.
     compile() {
         g++ -std=c++17 -isystem "$folder/model" -isystem "$verilator/include" -isystem "$verilator/include/vltstd" "$@" >>"$folder/log" 2>&1 ||
             { cat "$folder/log" >&2 && fail 'the C++ compiler cannot compile the simulator; its message is above'; }
     }
     for source in "$folder"/model/*.cpp "$verilator"/include/verilated{,_dpi,_threads}.cpp; do
-        # Code that runs once per simulation need not be fast, and is most of the text.
+        # Most of the generated code runs only once per simulation and need not be fast.
         case $source in *Slow.cpp | *Syms* | *Dpi*) level=-O0 ;; "$verilator"/*) level=-O1 ;; *) level=-O3 ;; esac
         compile "$level" -c "$source" -o "$folder/model/$(basename "$source" .cpp).o"
     done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * One line behind Weir. NODE_POLICY, NODE_TIMING, NODE_INTERVAL, NODE_LAG (ticks) and NODE_BURST
- * are the limit; the macros for weir/avr.h choose the flavour. The handler is that of
+ * set the limit, and the macros for weir/avr.h choose the flavour. The handler is that of
  * unprotected.c. NODE_LINE is the line's number (0).
  */
 #include "node.h"

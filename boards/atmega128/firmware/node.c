@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The node of regehr2005 §6.1: a background task whose progress shows what interrupts take away. */
+/* The node of regehr2005 §6.1: the progress of its background task shows how much time interrupts
+ * take. */
 #include "node.h"
 
 volatile uint32_t progress;

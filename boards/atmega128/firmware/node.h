@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The common part of the firmware of regehr2005 §6: external lines with rising edges, a handler
- * that counts and works, a background loop that counts.
+ * that counts and works, and a background loop that counts.
  *
  * NODE_WORK     cycles of work in the handler (§6.2: 0, §6.3: 250)
  * NODE_SOURCES  lines in use, INT0 upwards (1 to 3)
@@ -27,23 +27,23 @@
 #define NODE_SOURCES 1
 #endif
 
-/** Turns of the background loop: the rate of progress that §6.1 observes. */
+/** The number of turns of the background loop, whose rate of progress §6.1 observes. */
 extern volatile uint32_t progress;
-/** Runs of the handler: requests served. Modulo 2^16. */
+/** The number of runs of the handler, which is the number of requests served, modulo 2^16. */
 extern volatile uint16_t handled;
 
 #ifdef NODE_MARK
 /*
- * The instructions are unrolled, not in a loop, so that the compiler knows their length: across a
- * handler of more than 63 instructions branches are longer.
+ * The instructions are unrolled instead of being in a loop, so that the compiler knows their
+ * length: branches across a handler of more than 63 instructions are longer.
  */
 #define NODE_TEN(text) text text text text text text text text text text
 
 /*
- * A handler of 102 cycles that needs no register but those that are saved for any handler: the rest
- * of its interrupt's time is the limiter's, or the interrupt's own. From GCC 8 on the assembler
- * saves SREG, r0 and r1 only if they are used. The comparison uses all three: the costs of an
- * interrupt hold for every handler.
+ * A handler of 102 cycles that needs only registers that are saved for any handler. So the rest of
+ * its interrupt's time is the cost of the limiter or of the interrupt itself. From GCC 8 on, the
+ * assembler saves SREG, r0 and r1 only if they are used. The comparison uses all three, so that the
+ * costs of an interrupt hold for every handler.
  */
 static inline __attribute__((always_inline)) void node_handle(void)
 {
@@ -51,8 +51,8 @@ static inline __attribute__((always_inline)) void node_handle(void)
 }
 #else
 /**
- * The work of the handler for one request: the least that lets an observer see that the request was
- * served, and NODE_WORK cycles.
+ * The work of the handler for one request: the minimum that lets an observer see that the request
+ * was served, and NODE_WORK cycles.
  */
 static inline __attribute__((always_inline)) void node_handle(void)
 {
@@ -62,8 +62,8 @@ static inline __attribute__((always_inline)) void node_handle(void)
 #endif
 
 /**
- * Switches the lines on, or starts their limiters; each policy has its own function. Before this
- * call, timer 1 is stopped and every line masked.
+ * Enables the lines, or starts their limiters; each policy has its own function. Before this call,
+ * timer 1 is stopped and every line is masked.
  */
 void node_start(void);
 

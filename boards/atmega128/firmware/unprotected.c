@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * "Pure interrupts" (regehr2005 §5.2): an ordinary handler per line; it also runs behind a hardware
- * limiter.
+ * "Pure interrupts" (regehr2005 §5.2): an ordinary handler for each line. The firmware also runs
+ * behind a hardware limiter.
  */
 #include "node.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* FreeRTOS as the node has it; papers/experiments/behnke2021/README.md has the reasons. */
+/* The node's configuration of FreeRTOS. papers/experiments/behnke2021/README.md gives the
+ * reasons. */
 #ifndef NODE_FREERTOS_CONFIG_H
 #define NODE_FREERTOS_CONFIG_H
 
@@ -36,7 +37,8 @@
 #define configUSE_MALLOC_FAILED_HOOK 1
 #define configCHECK_FOR_STACK_OVERFLOW 2
 
-/* An interrupt of 0x40 and less urgent ones may call FreeRTOS; more urgent ones it never masks. */
+/* Interrupts of priority 0x40 and less urgent ones may call FreeRTOS. FreeRTOS never masks more
+ * urgent ones. */
 #define configKERNEL_INTERRUPT_PRIORITY 0xff
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40
 
@@ -48,7 +50,7 @@
     } while (0)
 
 #ifdef NODE_WEIR
-/* ports/freertos charges time to whoever runs. */
+/* ports/freertos must be told of every task switch, because it charges time to the running task. */
 void weir_freertos_switched(void *lane);
 #define configNUM_THREAD_LOCAL_STORAGE_POINTERS 1
 #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])

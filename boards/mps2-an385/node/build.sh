@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the node, unless it exists already, and prints its path: build/node/HASH/node.elf, where
-# HASH covers everything that it is built from. Several callers at once wait for each other.
+# Builds the node, unless it exists already, and prints its path: build/node/HASH/node.elf. HASH
+# covers all inputs of the build. Several callers at once wait for each other.
 #
-#   build.sh [OPTION...]      options of the compiler, such as -Os or -DPBUF_POOL_SIZE=128
+#   build.sh [OPTION...]      options for the compiler, such as -Os or -DPBUF_POOL_SIZE=128
 #
 # Exit: 0 the node exists; 2 it cannot be built, and the message says what to do; 3 the network
 # failed.
@@ -21,7 +21,7 @@ command -v arm-none-eabi-gcc >/dev/null || fail 'arm-none-eabi-gcc is missing; s
 hash=$({ cat build.sh ../memory.ld ../src/*.[ch] "$root"/ports/freertos/sources/Cargo.lock ./*.[ch] include/arch/*.h weir/*.[ch] "$root"/ports/freertos/{include/weir,src}/*.[ch] "$root"/core/{include/weir,src}/*.[ch] && arm-none-eabi-gcc --version && echo "$@"; } | sha256sum | cut -c 1-16)
 folder=$root/build/node/$hash
 node=$folder/node.elf
-# Most calls find the node built, one for each run of an experiment.
+# Most calls find the node already built, because every run of an experiment calls this script.
 [ ! -e "$node" ] || {
     echo "$node"
     exit
@@ -43,7 +43,7 @@ flags=(-mcpu=cortex-m3 -mthumb -std=c11 -O2 -g "$@" -ffunction-sections -fdata-s
     -isystem "$freertos/include" -isystem "$freertos/portable/GCC/ARM_CM3"
     -isystem "$lwip/src/include" -isystem "$lwip/contrib/ports/freertos/include")
 ours=(*.c ../src/*.c)
-# With -DNODE_WEIR the node has driver=demux, and calls of ports/freertos in its kernel.
+# With -DNODE_WEIR the node gets driver=demux, and its kernel calls ports/freertos.
 weir=()
 if [[ " $* " = *" -DNODE_WEIR "* ]]; then
     flags+=(-DWEIR_TICK_BITS=32 -DWEIR_CLASSES=8 -DWEIR_LIMIT_RECORD=0 -I"$root/core/include" -I"$root/ports/freertos/include" -Iweir

@@ -20,7 +20,8 @@ static void step(void)
     tally.steps++;
 }
 
-/* Notes the end of a job: a window that ends here is to see all of it or nothing. */
+/* Records the end of a job with interrupts masked, so that the report of a window contains all of
+ * the record or nothing. */
 static void note_end(uint32_t ended_at, int32_t lateness)
 {
     __asm__ volatile("cpsid i" ::: "memory");
@@ -38,8 +39,9 @@ static void note_end(uint32_t ended_at, int32_t lateness)
 }
 
 /*
- * §III-A.1: called by a timer every p; a call that comes while a job runs waits. The lateness of a
- * job is what it ends after its deadline, or below 0 before it.
+ * behnke2021 §III-A.1: a timer releases the task once per period p. A release that comes while a
+ * job runs waits. The lateness of a job is the time from its deadline to its end; it is negative if
+ * the job ends before its deadline.
  */
 static void run_lateness(void *unused)
 {
@@ -64,7 +66,7 @@ static void run_lateness(void *unused)
     }
 }
 
-/* §III-A.2: a closed loop for Δt in each interval i. */
+/* behnke2021 §III-A.2: a closed loop for Δt in each interval i. */
 static void run_utilisation(void *unused)
 {
     (void) unused;

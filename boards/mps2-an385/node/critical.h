@@ -3,10 +3,10 @@
 #ifndef NODE_CRITICAL_H
 #define NODE_CRITICAL_H
 
-/* Makes the task that options.task names. */
+/* Creates the critical task that options.task selects. */
 void critical_start(void);
 
-/* The interrupt that calls it. */
+/* Handles the interrupt that releases the critical task. */
 void critical_interrupt(void);
 
 #endif

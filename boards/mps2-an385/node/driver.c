@@ -20,13 +20,13 @@ static struct netif *netif;
 static TaskHandle_t task;
 static QueueHandle_t statuses;
 
-/* Takes the frame of a status from the card and hands it to the stack, or drops it. */
+/* Takes the frame that a status describes from the card, and hands it to the stack or drops it. */
 static void deliver(uint32_t status)
 {
     tally.frames++;
     uint32_t length = card_length(status);
     struct pbuf *pbuf = length == 0 ? NULL : pbuf_alloc(PBUF_RAW, (u16_t) length, PBUF_POOL);
-    /* A frame that is longer than a buffer of the pool would be a chain. */
+    /* Drop a frame that is longer than a buffer of the pool: its pbuf would be a chain. */
     if (pbuf == NULL || pbuf->next != NULL) {
         card_skip(status);
         if (length == 0 || pbuf != NULL) {
@@ -97,8 +97,8 @@ static void take_packet(BaseType_t *woken)
     }
     if (!card_waits()) {
         card_acknowledge();
-        /* A frame that came since the look was forgotten with the others. It gets an interrupt of
-         * its own: as a loop here, a fast flood would not end. */
+        /* A frame that arrived since the last check may have lost its request. Make a new interrupt
+         * for it instead of looping here, because a loop would not end in a fast flood. */
         if (card_waits()) {
             board_pend(BOARD_CARD_LINE);
         }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The two drivers of the card.
+ * The two drivers of the card that do not use Weir's stages.
  *
- * masked: the interrupt switches itself off and wakes the driver's task, which reads all frames
- * that are there and switches it on again. As long as the task may not run, no interrupt comes.
+ * masked: the interrupt disables itself and wakes the driver's task. The task reads all waiting
+ * frames and enables the interrupt again. As long as the task cannot run, no interrupt comes.
  *
- * packet: each interrupt takes one frame's status and gives it to the driver's task by a queue.
+ * packet: each interrupt takes the status of one frame, and passes it to the driver's task through
+ * a queue.
  */
 #ifndef NODE_DRIVER_H
 #define NODE_DRIVER_H
 
 struct netif;
 
-/* Switches the card on and makes the driver's task, which hands frames to `netif`. */
+/* Enables the card and creates the driver's task, which hands frames to `netif`. */
 void driver_start(struct netif *netif);
 
-/* The card's interrupt. */
+/* Handles the card's interrupt. */
 void driver_interrupt(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* lwIP as the node has it; papers/experiments/behnke2021/README.md has the reasons. */
+/* The node's configuration of lwIP. papers/experiments/behnke2021/README.md gives the reasons. */
 #ifndef NODE_LWIPOPTS_H
 #define NODE_LWIPOPTS_H
 
@@ -30,7 +30,7 @@
 #define ETH_PAD_SIZE 0
 #define LWIP_ERRNO_STDINCLUDE 1
 
-/* The layout says how urgent the thread is; the stack's size is in bytes. */
+/* The layout sets the priority of lwIP's thread. The size of its stack is in bytes. */
 #define TCPIP_THREAD_NAME "tcpip"
 #define TCPIP_THREAD_PRIO ((int) options.layout->network)
 #define TCPIP_THREAD_STACKSIZE SIZES_THREAD_STACK
@@ -51,9 +51,9 @@
 #define TCP_SND_BUF (4 * TCP_MSS)
 #define TCP_SND_QUEUELEN 16
 
-/* What lwIP offers against floods from hosts that do not exist: listeners take three half-open
- * connections each, and not all that there are; who asks the node has a fixed entry of ARP; silent
- * clients are asked whether they are still there. */
+/* lwIP's options against floods from hosts that do not exist: a listener may have three half-open
+ * connections instead of all that lwIP can have; the hosts that use the node have fixed ARP
+ * entries; and silent clients are probed by keep-alive. */
 #ifdef NODE_HARDENED
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_DEFAULT_LISTEN_BACKLOG 3
@@ -61,7 +61,7 @@
 #define LWIP_TCP_KEEPALIVE 1
 #endif
 
-/* The page that lwIP brings, sent piece by piece. */
+/* Send the page that is part of lwIP piece by piece. */
 #define HTTPD_USE_MEM_POOL 0
 #define LWIP_HTTPD_CGI 0
 #define LWIP_HTTPD_SSI 0

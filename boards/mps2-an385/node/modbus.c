@@ -39,7 +39,8 @@ static uint32_t input(uint32_t place)
     return place % 2 == 0 ? count >> 16 : count & 0xffff;
 }
 
-/* Answers function 3 or 4 in `data`; the length, or minus an exception's code. */
+/* Executes function 3 or 4, with the answer in `data`. Returns the answer's length, or the negated
+ * exception code. */
 static int32_t read_registers(uint32_t function, const uint8_t *request, uint32_t length, uint8_t *data)
 {
     if (length != 4) {
@@ -59,7 +60,7 @@ static int32_t read_registers(uint32_t function, const uint8_t *request, uint32_
     return (int32_t) (1 + 2 * count);
 }
 
-/* The same for functions 6 and 16, whose answers are the request's first four bytes. */
+/* Executes function 6 or 16. The answer is the first four bytes of the request. */
 static int32_t write_registers(uint32_t function, const uint8_t *request, uint32_t length, uint8_t *data)
 {
     uint32_t count = function == WRITE_ONE || length < 4 ? 1 : get(request + 2);
@@ -88,7 +89,8 @@ int32_t modbus_take(struct modbus_stream *stream, uint8_t byte, uint8_t answer[M
     if (stream->length < MODBUS_HEADER) {
         return 0;
     }
-    /* Transaction, protocol (0), length of what follows it: the unit, a function, its data. */
+    /* The header consists of the transaction, the protocol (0), and the length of the rest: the
+     * unit, the function and its data. */
     uint32_t length = get(bytes + 4);
     if (get(bytes + 2) != 0 || length < 2 || length > MODBUS_LONGEST - 6) {
         return -1;

@@ -59,7 +59,7 @@ static void add_neighbour(void)
 #endif
 }
 
-/* Runs in lwIP's thread. */
+/* This function runs in lwIP's thread. */
 static void start(void *unused)
 {
     (void) unused;
@@ -70,7 +70,8 @@ static void start(void *unused)
     bool is_given = options.address != 0;
     IP4_ADDR(&mask, 255, 255, 255, 0);
     gateway.addr = (address.addr & mask.addr) | PP_HTONL(1);
-    /* The workers of driver=demux hold the core lock when they hand a frame over. */
+    /* The workers of driver=demux hold the core lock when they pass a frame to lwIP, so they can
+     * call it directly. */
     netif_input_fn input = options.driver == DRIVER_DEMUX ? ethernet_input : tcpip_input;
     netif_add(&netif, is_given ? &address : NULL, is_given ? &mask : NULL, is_given ? &gateway : NULL, NULL, start_interface, input);
     netif_set_default(&netif);

@@ -3,7 +3,8 @@
 #ifndef NODE_NETWORK_H
 #define NODE_NETWORK_H
 
-/* Starts lwIP, and with real packets the card, its driver, the address and the servers. */
+/* Starts lwIP. If the packets are real, also starts the card, its driver and the servers, and sets
+ * the address. */
 void network_start(void);
 
 #endif

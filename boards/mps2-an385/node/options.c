@@ -32,7 +32,7 @@ struct options options = {
     .window_ms = 1000,
 };
 
-/* An option is one of its words, by its place, or a number from least to most. */
+/* An option. Its value is the index of one of its words, or a number from `least` to `most`. */
 static const struct option {
     const char *name;
     uint32_t *value;
@@ -112,7 +112,8 @@ static _Noreturn void refuse_value(const char *word, const struct option *option
     host_exit(2);
 }
 
-/* Reads digits up to `end`; false if there are none, others, or too many. */
+/* Reads a decimal number up to the character `end`. Returns false if there are no digits, other
+ * characters, or too many digits. */
 static bool read_number(const char **text, char end, uint32_t most, uint32_t *number)
 {
     const char *at = *text;
@@ -131,7 +132,7 @@ static bool read_number(const char **text, char end, uint32_t most, uint32_t *nu
     return true;
 }
 
-/* Reads four numbers with dots between them, up to `end`. */
+/* Reads an IPv4 address, four numbers with dots, up to the character `end`. */
 static bool read_ipv4(const char **text, char end, uint32_t *address)
 {
     *address = 0;
@@ -145,7 +146,7 @@ static bool read_ipv4(const char **text, char end, uint32_t *address)
     return *address != 0;
 }
 
-/* Can a host of a network of 254 have this address? */
+/* Returns whether a host in the node's network of 254 hosts can have this address. */
 static bool is_a_hosts(uint32_t address)
 {
     uint32_t first = address & 0xff, last = address >> 24;
@@ -222,7 +223,8 @@ static void read_word(const char *word)
     refuse_name(word);
 }
 
-/* The different urgencies that servers with ports of their own have, UDP's the last. */
+/* Collects the different priorities of the servers that have ports of their own. That of the UDP
+ * server comes last. */
 static uint32_t collect_urgencies(uint32_t urgencies[OPTIONS_MODBUS_SERVERS + 2])
 {
     const struct layout *layout = options.layout;
@@ -242,7 +244,7 @@ static uint32_t collect_urgencies(uint32_t urgencies[OPTIONS_MODBUS_SERVERS + 2]
     return count;
 }
 
-/* Weir has a class for each urgency of a server. */
+/* Rejects a priority for which Weir has no class: each class has the priority of a server. */
 static void refuse_urgency(void)
 {
     uint32_t urgencies[OPTIONS_MODBUS_SERVERS + 2];
@@ -258,12 +260,12 @@ static void refuse_urgency(void)
     host_exit(2);
 }
 
-/* Values that are possible alone, and not together. */
+/* Rejects values that are valid alone but not in combination. */
 static void refuse_combinations(void)
 {
     refuse_urgency();
-    /* change-ms halves the limit. The time of two bursts has to be less than half of what the
-     * clock's 32 bits count: 2^31 / (2 * 25 MHz) is 42. */
+    /* change-ms halves the limit. The time of two bursts must be less than half of the range of the
+     * 32-bit clock: 2^31 / (2 * 25 MHz) is 42 s. */
     uint32_t least_hz = options.change_ms != 0 ? (options.limit_hz + 1) / 2 : options.limit_hz;
     if (options.limit_hz != 0 && 42 * least_hz < options.limit_burst) {
         refuse("limit-hz", "it is to be limit-burst / 42 at least, with change-ms twice that");
@@ -281,7 +283,7 @@ void options_read(void)
     if (length < 0) {
         refuse("", "the command line is too long, or QEMU was started without -semihosting-config enable=on");
     }
-    /* The first word is the program's name. */
+    /* Skip the first word, which is the program's name. */
     char *word = strchr(line, ' ');
     while (word != NULL) {
         *word++ = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Every variant of the node is an option of its command line: one ELF has them all. */
+/* The options on the node's command line. Every variant of the node is a combination of options, so
+ * that all variants share one ELF file. */
 #ifndef NODE_OPTIONS_H
 #define NODE_OPTIONS_H
 
@@ -13,7 +14,7 @@ enum {
     OPTIONS_SERVER_URGENCIES = OPTIONS_MODBUS_SERVERS + 1 /* that servers have at most, with driver=demux */
 };
 
-/* Urgencies of FreeRTOS, as Table I of behnke2021 has them. */
+/* The FreeRTOS priorities of a layout, as in Table I of behnke2021. */
 struct layout {
     uint32_t above; /* 0: nothing is above the driver */
     uint32_t driver;
@@ -53,10 +54,10 @@ struct options {
 
 extern struct options options;
 
-/* Reads the command line. Prints what is wrong with it and ends the run with code 2. */
+/* Reads the command line. On an error, prints it and ends the run with exit code 2. */
 void options_read(void);
 
-/* How urgent the critical task is. */
+/* Returns the FreeRTOS priority of the critical task. */
 uint32_t options_task_urgency(void);
 
 #endif

@@ -14,7 +14,7 @@
 #include "tally.h"
 #include "yield.h"
 
-/* A packet that is in memory, as a card with direct memory access leaves it. */
+/* The descriptor of a packet that is already in memory, as a card with DMA leaves it. */
 struct descriptor {
     const uint8_t *bytes;
     uint32_t length;
@@ -25,7 +25,8 @@ static uint8_t frame[OPTIONS_PSEUDO_LONGEST];
 static QueueHandle_t descriptors;
 static volatile u16_t checksum;
 
-/* What a driver does with a packet, and a stack must: a buffer, a copy and a checksum. */
+/* Does what any driver and stack must do with a packet: allocates a buffer, copies the packet, and
+ * computes its checksum. */
 static void run(void *unused)
 {
     (void) unused;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Simulated packets (behnke2021 §III-D.2): a pin takes the card's place. */
+/* Simulated packets (behnke2021 §III-D.2): the interrupt of a pin takes the place of the card's. */
 #ifndef NODE_PSEUDO_H
 #define NODE_PSEUDO_H
 
-/* Makes the queue of descriptors and the pseudo driver's task. */
+/* Creates the queue of descriptors and the task of the pseudo driver. */
 void pseudo_start(void);
 
-/* The pin's interrupt: copies a packet's descriptor to the queue. */
+/* Handles the pin's interrupt: copies a packet's descriptor to the queue. */
 void pseudo_interrupt(void);
 
 #endif

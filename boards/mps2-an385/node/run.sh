@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs the node under a plan of the peer (crates/emulate/plugin), and prints one object of JSON:
-# what the node has counted (`node`) and what the peer has (`peer`).
+# Runs the node under a plan for the peer (crates/emulate/plugin), and prints a JSON object: the
+# counts of the node (`node`) and those of the peer (`peer`).
 #
 #   run.sh PLAN [OPTION...]      options of the node, such as driver=packet
 #
@@ -34,7 +34,7 @@ plugin=$("$here/../build.sh" 2>/dev/null) || {
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 code=0
-# On a busy host a run may wait for long: what is counted is the processor's time.
+# On a busy host a run may wait for a long time, so the limit is on processor time.
 ulimit -S -t 600
 timeout 7200 qemu-system-arm -M mps2-an385 -nodefaults -no-user-config -display none -icount "shift=${SHIFT:-3},sleep=off" -seed 1 \
     -netdev hubport,id=net,hubid=0 -net nic,netdev=net,model=lan9118 -kernel "$node" \

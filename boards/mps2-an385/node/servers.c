@@ -31,15 +31,16 @@ static void run_udp(void *unused)
     }
 }
 
-/* With a timeout, lwIP sends what it can until then and says how much that was. */
+/* Sends all bytes or returns false. With a send timeout, lwIP sends as much as it can until the
+ * timeout, and returns how much it sent. */
 static bool send_all(struct netconn *connection, const void *bytes, size_t length)
 {
     size_t sent = 0;
     return netconn_write_partly(connection, bytes, length, NETCONN_COPY, &sent) == ERR_OK && sent == length;
 }
 
-/* A client that gave its connection up during a flood may have said so in vain. So a silent one is
- * asked whether it is still there: otherwise the server would wait for it for good. */
+/* Probes a silent client. A client that closed its connection during a flood may have sent its FIN
+ * in vain, and without a probe the server would wait for it for ever. */
 static void keep_alive(struct netconn *connection)
 {
 #if LWIP_TCP_KEEPALIVE
@@ -57,8 +58,8 @@ static void keep_alive(struct netconn *connection)
 #endif
 }
 
-/* Answers the requests of one connection until it ends. Whoever does not read its answers for
- * SEND_TIMEOUT_MS loses it. */
+/* Answers the requests of one connection until it ends. The connection of a client that does not
+ * read its answers for SEND_TIMEOUT_MS is closed. */
 static void serve_modbus(struct netconn *connection, stages_pace_t *pace)
 {
     struct modbus_stream stream = {.length = 0};
@@ -87,7 +88,8 @@ static void serve_modbus(struct netconn *connection, stages_pace_t *pace)
     }
 }
 
-/* Several tasks take connections from one listener, so that one peer cannot keep the others out. */
+/* Several tasks accept connections from one listener, so that a single peer cannot lock out the
+ * others. */
 static void run_modbus(void *listener)
 {
     stages_pace_t pace = {0};
@@ -101,7 +103,7 @@ static void run_modbus(void *listener)
     }
 }
 
-/* Opens the port of a server: the first one's, or one of those behind it. */
+/* Opens the port of a server: that of the first server, or one of the following ports. */
 static struct netconn *listen_modbus(uint16_t server, uint32_t urgency)
 {
     struct netconn *listener = netconn_new(NETCONN_TCP);

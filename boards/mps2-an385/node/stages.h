@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Weir's stages in front of the stack, for a node that was built with -DNODE_WEIR: limit before any
- * driver (limit-hz), and driver=demux: demux in the card's interrupt, workers as urgent as the
- * receivers, and each receiver's account (ports/freertos).
+ * Weir's stages in front of the stack, for a node that is built with -DNODE_WEIR. limit (limit-hz)
+ * works with any driver. driver=demux adds demultiplexing in the card's interrupt, workers that are
+ * as urgent as the receivers, and an account per receiver (ports/freertos).
  */
 #ifndef NODE_STAGES_H
 #define NODE_STAGES_H
@@ -18,7 +18,8 @@
 struct netif;
 
 enum {
-    /* Who is charged: the servers of Modbus first, by their places. */
+    /* The receivers that frames are charged to. The Modbus servers come first, in the order of
+     * their indices. */
     STAGES_MODBUS = 0,
     STAGES_UDP = 4,
     STAGES_HTTP = 5,
@@ -34,18 +35,20 @@ enum {
 
 #include "weir/freertos.h"
 
-/* Starts the limit and, with driver=demux, the workers: `netif` gets their frames. */
+/* Starts the limit and, with driver=demux, the workers, which hand frames to `netif`. */
 void stages_start(struct netif *netif);
 
-/* The driver wants the card's interrupt, or does not: what was its last word? It is on while the
- * limit wants it, too. From an interrupt or a task. */
+/* The first function sets whether the driver wants the card's interrupt enabled, and the second
+ * returns the last setting. The interrupt is enabled only if the limit agrees. Both may be called
+ * from an interrupt or a task. */
 void stages_enable(bool on);
 bool stages_is_on(void);
 
-/* May its driver serve it? */
+/* Returns whether the driver may serve the card's interrupt now. */
 bool stages_let_in(void);
 
-/* Is it driver=demux? It serves the card's interrupt by stages_take(), which asks the limit. */
+/* Returns whether the driver is driver=demux. This driver serves the card's interrupt by
+ * stages_take(), which asks the limit itself. */
 static inline bool stages_demux(void)
 {
     return options.driver == DRIVER_DEMUX;
@@ -53,13 +56,15 @@ static inline bool stages_demux(void)
 
 void stages_take(BaseType_t *woken);
 
-/* The receivers of driver=demux, with their accounts. */
+/* The receivers of driver=demux and their accounts. */
 extern weir_freertos_net_t stages_net;
 
-/* A server has a port: 6 is TCP, 17 UDP. Does nothing with the other drivers. */
+/* Binds a port to a receiver (protocol 6 is TCP, 17 is UDP). Does nothing with the other
+ * drivers. */
 void stages_bind(uint8_t protocol, uint16_t port, uint16_t receiver, uint32_t urgency);
 
-/* A task of Modbus is about to answer: it waits for the next tick where so many were answered. */
+/* Call this when a Modbus task is about to answer. It waits for the next tick if the task has
+ * already answered its share of requests in this tick. */
 typedef weir_freertos_pace_t stages_pace_t;
 
 static inline void stages_keep_pace(stages_pace_t *pace)
@@ -69,7 +74,7 @@ static inline void stages_keep_pace(stages_pace_t *pace)
     }
 }
 
-/* Prints what was done for each receiver, as a field of the node's report. */
+/* Prints the counts of each receiver as a field of the node's report. */
 void stages_print(void);
 
 #else

@@ -19,7 +19,8 @@ static struct {
 } samples[OPTIONS_WINDOWS + 1];
 static uint32_t taken;
 
-/* Prints what a window brought. Lateness is an instant's, and so is the job's end. */
+/* Prints the counts of a window. The lateness and the job's end are values at the window's end, not
+ * differences. */
 static void print_window(uint32_t window)
 {
     const struct tally *from = &samples[window].tally, *to = &samples[window + 1].tally;
@@ -45,7 +46,7 @@ static void print_window(uint32_t window)
     host_print("}");
 }
 
-/* Prints the report as JSON. `failed` is what ended the run before its time, or NULL. */
+/* Prints the report as JSON. `failed` is the reason why the run ended early, or NULL. */
 static void print_report(const char *failed, const char *file, int line)
 {
     host_print("{\"clock_hz\": ");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What is counted, and what of it is printed at the end. */
+/* The node's counts, and the report of them at the end of the run. */
 #ifndef NODE_TALLY_H
 #define NODE_TALLY_H
 
 #include <stdint.h>
 
-/* Counts since the start. Each has one writer, or is written with interrupts masked. */
+/* Counts since the start. Each count has a single writer, or is written with interrupts masked. */
 struct tally {
     uint32_t interrupts; /* of the card, or of the pin */
     uint32_t frames;     /* that the driver's task took from the card, or descriptors from the queue */
@@ -25,11 +25,11 @@ struct tally {
 };
 extern volatile struct tally tally;
 
-/* Takes the first sample in options.begin_ms, one every options.window_ms, and ends the run with
- * the report after options.windows; does nothing if there are no windows. */
+/* Takes the first sample after options.begin_ms, and then a sample every options.window_ms. Ends
+ * the run with the report after options.windows windows. Does nothing if there are no windows. */
 void tally_start(void);
 
-/* The interrupt at a window's end. */
+/* Handles the interrupt at a window's end. */
 void tally_interrupt(void);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tries what the node's run.sh has to refuse: with exit 2, and with words that say why.
+# Tests that the node's run.sh rejects wrong arguments with exit code 2 and a message that says why.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -3,8 +3,8 @@
 #ifndef NODE_TONE_H
 #define NODE_TONE_H
 
-/* The critical task's body: changes the pin (LED 0) each time that it is called, which is every
- * options.period_us. Calls that come while it may not run become one. */
+/* The body of the critical task. It toggles the pin (LED 0) at each release, every
+ * options.period_us. Releases that come while the task cannot run count as one. */
 void tone_run(void *unused);
 
 #endif

@@ -3,13 +3,14 @@
 
 enum { TAPS = 64, TARGET = 12000 };
 
-/* The last samples, twice, so that a window of them never wraps. */
+/* The latest samples. Each is stored twice, so that a range of TAPS samples never wraps. */
 static int16_t samples[2 * TAPS];
 static uint32_t newest;
 static int32_t plant, integral;
 static volatile int32_t setting;
 
-/* A low pass: a triangle, whose sum is 2^12. */
+/* Returns the weight of a tap of a low-pass filter. The weights form a triangle, and their sum is
+ * 2^12. */
 static int32_t weight(uint32_t tap)
 {
     return (int32_t) (tap < TAPS / 2 ? 2 * tap + 1 : 2 * (TAPS - tap) - 1) * 2;

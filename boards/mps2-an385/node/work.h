@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The critical task's work: a controller that filters what it measured. */
+/* The work of the critical task: a controller that filters its measurements. */
 #ifndef NODE_WORK_H
 #define NODE_WORK_H
 
 #include <stdint.h>
 
-/* Does one step of the control loop, which always takes the same number of instructions: the next
- * sample is filtered, a PI controller answers, and the model of what is controlled moves on. */
+/* Performs one step of the control loop, which always takes the same number of instructions. It
+ * filters the next sample, runs a PI controller, and advances the model of the controlled
+ * system. */
 void work_step(void);
 
-/* Returns what the controller set last: the proof that steps were done, and which. */
+/* Returns the controller's last output, which shows that the steps were performed, and how many. */
 int32_t work_result(void);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "board.h"
 
-/* A CMSDK timer's registers. */
+/* The registers of a CMSDK timer, and their bits. */
 enum { CONTROL = 0x00, VALUE = 0x04, RELOAD = 0x08, INTERRUPT = 0x0c, ENABLE = 1, INTERRUPTS = 8 };
-/* The dual timer's. */
+/* The registers of the dual timer, and the value of its control register. */
 enum { DUAL_LOAD = 0x00, DUAL_CONTROL = 0x08, DUAL_CLEAR = 0x0c, DUAL_ONCE = 0xa3 };
 
 void board_start(void)

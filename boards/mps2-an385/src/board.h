@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the node uses of mps2-an385 (ARM application note AN385) but its network card. */
+/* The devices of mps2-an385 that the node uses (ARM application note AN385), except for its network
+ * card. */
 #ifndef NODE_BOARD_H
 #define NODE_BOARD_H
 
@@ -12,48 +13,50 @@ enum {
     BOARD_CLOCK_KHZ = BOARD_CLOCK_HZ / 1000,
     BOARD_CLOCK_MHZ = BOARD_CLOCK_HZ / 1000000,
 
-    /* Interrupt lines. */
+    /* The interrupt lines. */
     BOARD_RELEASE_LINE = 8, /* timer 0 */
     BOARD_WINDOW_LINE = 10, /* dual timer */
     BOARD_CARD_LINE = 13,
     BOARD_PIN_LINE = 16, /* GPIO 0, pin 0 */
     BOARD_LINES = 32,
 
-    /* How urgent interrupts are: smaller is more urgent. FreeRTOS never masks the first. */
+    /* The priorities of interrupts. A smaller number is more urgent. FreeRTOS never masks the
+     * first. */
     BOARD_URGENCY_WINDOW = 0x20,
     BOARD_URGENCY_RELEASE = 0x50,
     BOARD_URGENCY_PACKET = 0x60
 };
 
-/* Timer 0 calls the critical task; timer 1 is the clock; the dual timer ends the windows. */
+/* Timer 0 releases the critical task. Timer 1 is the clock. The dual timer ends the windows. */
 #define BOARD_TIMER0(offset) BOARD_REGISTER(0x40000000u + (offset))
 #define BOARD_TIMER1(offset) BOARD_REGISTER(0x40001000u + (offset))
 #define BOARD_DUAL(offset) BOARD_REGISTER(0x40002000u + (offset))
 
-/* The FPGA's outputs for LEDs: bit 0 is LED 0, a pin whose edges the peer notes. */
+/* The FPGA's outputs for LEDs. Bit 0 is LED 0, a pin whose edges the peer records. */
 #define BOARD_LEDS BOARD_REGISTER(0x40028000u)
 
-/* Starts the clock. */
+/* Starts the clock, timer 1. */
 void board_start(void);
 
-/* Ticks of BOARD_CLOCK_HZ since the start, modulo 2^32 (171 s). */
+/* Returns the ticks of BOARD_CLOCK_HZ since the start, modulo 2^32 (171 s). */
 static inline uint32_t board_clock(void)
 {
     return ~BOARD_TIMER1(0x04);
 }
 
-/* Calls the handler of BOARD_RELEASE_LINE every `ticks`, for the first time in `ticks`. */
+/* Calls the handler of BOARD_RELEASE_LINE every `ticks` ticks, for the first time after `ticks`
+ * ticks. */
 void board_release_every(uint32_t ticks);
 void board_release_acknowledge(void);
 
-/* Calls the handler of BOARD_WINDOW_LINE in `ticks`, once. */
+/* Calls the handler of BOARD_WINDOW_LINE once, after `ticks` ticks. */
 void board_window_in(uint32_t ticks);
 void board_window_acknowledge(void);
 
-/* Makes a line ask, as its device does. */
+/* Makes a line pending, as its device does. */
 void board_pend(uint32_t line);
 
-/* Lets a line interrupt, and no longer. */
+/* Enables or disables a line's interrupt. */
 void board_enable(uint32_t line, uint32_t urgency);
 void board_disable(uint32_t line);
 

@@ -62,8 +62,9 @@ void card_skip(uint32_t status)
 
 void card_read(struct pbuf *pbuf)
 {
-    /* A buffer of the chain that does not end with a word would need the rest of one: the pool's
-     * buffers are words, and longer than any frame. */
+    /* Only the last buffer of a chain may end with a partial word, because the rest of the word
+     * would belong into the next buffer. This holds: the pool's buffers consist of whole words, and
+     * are longer than any frame. */
     uint32_t words = (pbuf->tot_len + CARD_CHECKSUM + 3) / 4;
     uint32_t *to = pbuf->payload;
     for (uint32_t at = 0; at < pbuf->len / 4; at++, words--) {

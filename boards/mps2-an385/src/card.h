@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The LAN9118 (data sheet, section 5.3). Frames have no checksum here. */
+/* The network card LAN9118 (data sheet, section 5.3). The functions here leave out the checksum of
+ * frames. */
 #ifndef NODE_CARD_H
 #define NODE_CARD_H
 
@@ -23,7 +24,7 @@ enum {
 #define CARD_INT_EN CARD_REGISTER(0x5c)
 #define CARD_RX_FIFO_INF CARD_REGISTER(0x7c)
 
-/* How many statuses wait, of whole frames? */
+/* Returns the number of waiting statuses, each of a whole frame. */
 static inline uint32_t card_count(void)
 {
     return CARD_RX_FIFO_INF >> 16 & 0xff;
@@ -34,38 +35,40 @@ static inline bool card_waits(void)
     return card_count() != 0;
 }
 
-/* Takes a status. Its frame is then the next to be read or skipped. */
+/* Takes a status. Its frame is then the next one to be read or skipped. */
 static inline uint32_t card_status(void)
 {
     return CARD_RX_STATUS;
 }
 
 /*
- * Forgets that frames came. Only to be called when none waits, and then one has to look again: as
- * long as it is not forgotten the interrupt comes again, and a frame that came in between would
- * wait for the next one.
+ * Clears the request of received frames. Call it only if no frame waits, and check again
+ * afterwards: a frame that arrived in between would wait for the next one. Until the request is
+ * cleared, the interrupt comes again.
  */
 static inline void card_acknowledge(void)
 {
     CARD_INT_STS = CARD_RECEIVED;
 }
 
-/* Switches the interrupt of received frames on or off at the card. */
+/* Enables or disables the interrupt for received frames at the card. */
 static inline void card_interrupt(bool on)
 {
     CARD_INT_EN = on ? CARD_RECEIVED : 0;
 }
 
-/* Switches the card on, without interrupts, and reads its hardware address. */
+/* Enables the card, without interrupts, and reads its hardware address. */
 void card_start(uint8_t address[6]);
 
-/* Bytes in the card of the frame that a status tells of, the checksum's included. */
+/* Returns the number of bytes in the card of the frame that a status describes, including the
+ * checksum. */
 static inline uint32_t card_whole_length(uint32_t status)
 {
     return status >> 16 & CARD_STATUS_LENGTH;
 }
 
-/* Bytes of that frame without the checksum; 0 if it is broken or longer than CARD_LONGEST. */
+/* Returns the number of bytes of that frame without the checksum, or 0 if the frame is broken or
+ * longer than CARD_LONGEST. */
 static inline uint32_t card_length(uint32_t status)
 {
     uint32_t length = card_whole_length(status);
@@ -75,12 +78,12 @@ static inline uint32_t card_length(uint32_t status)
     return length - CARD_CHECKSUM;
 }
 
-/* Reads the next frame, which has `pbuf->tot_len` bytes, or throws it away. */
+/* Reads the next frame, which has `pbuf->tot_len` bytes, into `pbuf`, or discards it. */
 void card_read(struct pbuf *pbuf);
 void card_skip(uint32_t status);
 
-/* Reads, or throws away, so many words of the next frame. A LAN9118 can skip the rest of a frame
- * (RX_FFWD); QEMU's then has no room for as many words as it skipped. */
+/* Reads, or discards, this number of words of the next frame. A LAN9118 can skip the rest of a
+ * frame (RX_FFWD), but QEMU's model then loses room for as many words as it skipped. */
 static inline void card_read_words(uint32_t *to, uint32_t words)
 {
     for (; words > 0; words--) {
@@ -95,7 +98,8 @@ static inline void card_skip_words(uint32_t words)
     }
 }
 
-/* Sends a frame; false if it is too long. One at a time: the caller holds lwIP's core lock. */
+/* Sends a frame. Returns false if it is too long. Only one frame can be sent at a time, so the
+ * caller must hold lwIP's core lock. */
 bool card_send(struct pbuf *pbuf);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "host.h"
 
-/* ARM's semihosting specification. */
+/* Operation numbers from ARM's semihosting specification. */
 enum { WRITE0 = 0x04, GET_COMMAND_LINE = 0x15, EXIT_EXTENDED = 0x20, APPLICATION_EXIT = 0x20026 };
 
 static int32_t call(uint32_t operation, const volatile void *argument)

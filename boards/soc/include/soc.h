@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The memory map of the board soc, for C. The README says what each register does.
+// The memory map of the board soc, for C. The README documents the registers.
 #ifndef WEIR_SOC_H
 #define WEIR_SOC_H
 
 #include <stdint.h>
 
-// All registers are words; an access to a part of a register, or to an address without a device, is
+// All registers are words. An access to a part of a register, or to an address without a device, is
 // a bus error.
 #define SOC_REGISTER(address) (*(volatile uint32_t *) (uintptr_t) (address))
 
-// The wires into the event devices, whose outputs are the lines 0 to 7 of the interrupt controller.
+// The wires into the event devices. The outputs of these devices are the lines 0 to 7 of the
+// interrupt controller.
 #define SOC_LINES 8
 #define SOC_LINE_OVERLOAD 8
 #define SOC_LINE_BUS_ERROR 9
@@ -17,7 +18,7 @@
 #define SOC_RAM_BASE 0x00000000u
 #define SOC_RAM_BYTES 0x00010000u
 
-// The UART: a write sends its character at once.
+// The UART. A write sends its character at once.
 #define SOC_UART SOC_REGISTER(0x10000000u)
 
 // mtime counts clocks. Its two halves are read separately.
@@ -35,10 +36,11 @@
 #define SOC_EVENT_POP(line) SOC_REGISTER(0x10030004u + 32u * (line))
 #define SOC_EVENT_CONTROL(line) SOC_REGISTER(0x10030008u + 32u * (line))
 #define SOC_EVENT_WIRE(line) SOC_REGISTER(0x1003000cu + 32u * (line))
-// QUEUE: the device requests as long as events wait, and anew after each pop.
+// QUEUE: the device requests as long as events wait, and requests again after each pop.
 #define SOC_EVENT_QUEUE 1u
 
-// The limiter weir_limit, whose registers rtl/limit describes. After a reset it limits nothing.
+// The limiter weir_limit, whose registers are documented in rtl/limit. After a reset it limits
+// nothing.
 #define SOC_LIMIT_BASE 0x11000000u
 
 #define SOC_EXIT SOC_REGISTER(0x1fff0000u)
@@ -48,8 +50,8 @@
 #define SOC_LINE_COUNT SOC_REGISTER(0x1fff0010u)
 #define SOC_CLOCK_HZ SOC_REGISTER(0x1fff0014u)
 
-// The bits of mstatus, mie and mip, and the processor's own registers: the mask of the lines, and
-// the lines that request.
+// Bits of mstatus, mie and mip, and two registers of this processor: the mask of the lines, and the
+// lines that request.
 #define SOC_MSTATUS_MIE 0x8u
 #define SOC_MIE_SOFTWARE 0x8u
 #define SOC_MIE_TIMER 0x80u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Eight lines with ordinary handlers that do nothing, in one trap, which asks line 0 first and line
- * 7 last. The background has instructions of every kind that an interrupt may come upon: loads,
+ * Eight lines in one trap, with ordinary handlers that do nothing. The trap tests line 0 first and
+ * line 7 last. The background has every kind of instruction that an interrupt may hit: loads,
  * stores, branches, shifts of all lengths, and accesses to registers.
  */
 #include <weir/riscv.h>
@@ -34,7 +34,8 @@ WEIR_RISCV_TRAP(line0, line1, line2, line3, line4, line5, line6, line7);
 
 volatile uint32_t progress;
 
-/* The longest instruction, a shift by 31: it retires this many cycles after the one before it. */
+/* The longest instruction is a shift by 31. It retires this many cycles after the instruction
+ * before it. */
 __attribute__((naked, noinline)) static void shift(void)
 {
     __asm__ volatile("li t0, -1\n li t1, 31\n"

@@ -23,15 +23,15 @@ BOARD = ROOT / "boards/soc"
 COSTS = BOARD / "costs.toml"
 COMPILER = "riscv64-unknown-elf-gcc"
 LINES, SEEDS, CYCLES = 8, 8, 400_000
-# BEGIN: the first request, when all lines are on. GAPS: the gaps on a line, from several requests
-# in one interrupt to long quiet.
+# BEGIN: the cycle of the first request, when all lines are enabled. GAPS: the range of gaps on a
+# line, from several requests per interrupt to long pauses.
 BEGIN, GAPS = 2_000, (12, 6_000)
-# The processor fetches again the instructions that it had fetched ahead when it was interrupted: up
-# to this many cycles per interrupt that the simulator charges to the interrupted program
+# After an interrupt the processor fetches again the instructions that it had fetched ahead. This
+# takes up to this many cycles per interrupt, which the simulator charges to the interrupted program
 # (boards/soc/README.md).
 FETCHED_AGAIN = 2
-# Cycles from a wire's edge to the earliest cycle in which the processor holds back an instruction
-# (boards/soc/README.md): this adds to the wait for an instruction's end.
+# The cycles from a wire's edge to the earliest cycle in which the processor holds back an
+# instruction (boards/soc/README.md). The wait for the end of an instruction comes in addition.
 LATENCY = 7
 
 
@@ -91,8 +91,8 @@ def measure():
             if set(taken) != set(range(LINES)) or report["exceptions"] or report["bus_errors"]["count"]:
                 raise CannotMeasure(f"the firmware did not take every line's interrupts without an error: {report}")
             longest = max(longest, *taken.values())
-            # The fewest cycles are those without an interrupt in between: in the first round none
-            # can come.
+            # The smallest number of cycles belongs to a round without interrupts. The first round
+            # is such a round.
             marks = report["marks"]
             instruction = max(instruction, marks["shift_itself"][0] - marks["before_shift"][0])
     return longest + FETCHED_AGAIN, instruction

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The board: a small RISC-V system with rtl/limit between its event wires and its interrupt
-// controller. The memory map is in the README.
+// controller. The README has the memory map.
 `default_nettype none
 
 module soc #(
@@ -8,9 +8,11 @@ module soc #(
     parameter int RAM_WORDS = 16384
 ) (
     input wire clk_i,
-    // Reset at power-up. The firmware resets all but the RAM through the register RESET.
+    // The reset at power-up. The firmware resets everything except the RAM through the register
+    // RESET.
     input wire rst_ni,
-    // The wires that drive the event devices, from the next clock on; a rising edge is an event.
+    // The wires into the event devices, which see them from the next clock on. A rising edge is an
+    // event.
     input wire [LINES-1:0] wires_i,
     // The value of the register CLOCK_HZ, for the firmware.
     input wire [31:0] clock_hz_i,
@@ -18,25 +20,26 @@ module soc #(
     output logic [7:0] uart_data_o,
     output logic exit_valid_o,
     output logic [31:0] exit_code_o,
-    // High for one clock: an access went to no device, or its device refused it.
+    // High for one clock if an access went to no device, or its device rejected it.
     output logic error_o,
     output logic [31:0] error_address_o,
     output logic error_write_o,
-    // High for one clock: the firmware resets the system. The reset itself is the next clock.
+    // High for one clock when the firmware resets the system. The reset itself comes in the next
+    // clock.
     output logic reset_o,
-    // The fate of the lines' requests: raised at the limiter's input, passed by the limiter, found
-    // pending already by the interrupt controller.
+    // What happens to the lines' requests: raised at the limiter's input, passed by the limiter, or
+    // merged with one already pending in the interrupt controller.
     output logic [LINES-1:0] request_o,
     output logic [LINES-1:0] delivered_o,
     output logic [LINES-1:0] merged_o
 );
-  // The interrupt controller's lines after those of the event wires.
+  // The interrupt controller's further lines, after those of the event wires.
   localparam int OverloadLine = LINES;
   localparam int ErrorLine = LINES + 1;
 
   logic rst_n;
 
-  // No output depends on an input combinationally: a clock is always in between.
+  // No output depends combinationally on an input: there is always a register in between.
   logic [LINES-1:0] wires;
   logic [31:0] clock_hz;
   always_ff @(posedge clk_i) begin
@@ -82,7 +85,7 @@ module soc #(
       .dBusWishbone_DAT_MISO(dbus_rdata),
       .dBusWishbone_DAT_MOSI(dbus_wdata),
       .dBusWishbone_SEL(dbus_select),
-      // This processor ignores bus errors: the register ERRORS counts them.
+      // This processor ignores bus errors. The register ERRORS counts them.
       .dBusWishbone_ERR(1'b0),
       .dBusWishbone_CTI(),
       .dBusWishbone_BTE()
@@ -212,8 +215,8 @@ module soc #(
       .request_o
   );
 
-  // Firmware with limits and firmware without any have the same, equally long path: after a reset
-  // every request may pass.
+  // Firmware with limits and firmware without limits have the same interrupt path of the same
+  // length, because the limiter passes every request after a reset.
   weir_limit #(
       .SOURCES(LINES),
       .PHASE_BITS(32),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Both buses of the processor, and the decoder of their addresses.
+// Connects both buses of the processor to the devices, and decodes addresses.
 //
-// An access takes two clocks: in the first it is carried out, in the second it is acknowledged,
-// with the data read. The limiter, an APB device, takes one clock more for its set-up phase. An
-// access to no device reads 0 and is an error; so is one that its device refuses, and one to a part
-// of a register. A fetch from outside the RAM gives 0, which is an illegal instruction.
+// An access takes two clocks. In the first it is carried out; in the second it is acknowledged and
+// read data is valid. The limiter, an APB device, takes one clock more for its set-up phase. An
+// access to no device reads 0 and is an error. An access that its device rejects, or that covers a
+// part of a register, is an error, too. A fetch from outside the RAM returns 0, which is an illegal
+// instruction.
 `default_nettype none
 
 module soc_bus #(
@@ -29,7 +30,7 @@ module soc_bus #(
     output logic ram_access_o,
     input wire [31:0] ram_rdata_i,
     output logic uart_access_o,
-    // Each is high for one clock; the data read is valid in the same clock.
+    // Each access signal is high for one clock, and read data is valid in the same clock.
     output logic timer_access_o,
     input wire [31:0] timer_rdata_i,
     input wire timer_error_i,
@@ -69,7 +70,8 @@ module soc_bus #(
 
   // --------------------------------------------------------------------------------------------- data
 
-  // The access is carried out in this clock; for the limiter, in this one or the next.
+  // High in the clock in which the access is carried out. For the limiter it is this clock or the
+  // next one.
   logic begins, whole, is_ram, is_limit, registers, refused, done;
   logic [15:0] page;
   logic [31:0] rdata, rdata_kept;
@@ -81,8 +83,8 @@ module soc_bus #(
 
   assign is_ram = dbus_address_i < RamWords;
   assign is_limit = page == 16'h1100;
-  // A register has no parts smaller than a word; the limiter checks this by itself, and the UART
-  // needs only the byte of its character.
+  // Registers have no parts smaller than a word. The limiter checks this itself, and the UART needs
+  // only the byte of its character.
   assign registers = begins && whole;
 
   assign ram_access_o = begins && is_ram;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The event devices, one per wire, 32 bytes apart. A rising edge of the wire is an event, which
-// waits until it is popped; a wire that is high when a reset ends has risen.
+// waits until it is popped. If a wire is high when a reset ends, this counts as a rising edge.
 //
 //   +0x00 COUNT: waiting events, at most 65535 (more are lost)
 //   +0x04 POP: a write removes one waiting event
 //   +0x08 CONTROL: bit 0 QUEUE
 //   +0x0C WIRE: the wire's level (bit 0)
 //
-// QUEUE = 0 (reset): the wire itself is the request, so an edge requests once, when it comes. QUEUE
-// = 1: the device requests while events wait, and anew after each pop, so that a handler that pops
-// one event is called for every one.
+// QUEUE = 0 (reset): the wire itself is the request, so an edge makes one request at once. QUEUE =
+// 1: the device requests while events wait, and requests again after each pop. So a handler that
+// pops one event is called once for every event.
 `default_nettype none
 
 module soc_events #(
@@ -32,7 +32,7 @@ module soc_events #(
   localparam logic [4:0] Wire = 5'h0c;
 
   logic [LINES-1:0][15:0] counts;
-  // Lines on which at least one event waits.
+  // The lines on which at least one event waits.
   logic [LINES-1:0] waiting;
   logic [LINES-1:0] queues, wires_before, comes, pops, asks;
   logic [$clog2(LINES)-1:0] line;
@@ -51,7 +51,7 @@ module soc_events #(
       Pop: if (!write_i) error_o = 1'b1;
       Control: begin
         rdata_o[0] = queues[line];
-        // A value that does not fit is refused, not truncated.
+        // A value that does not fit is rejected, not truncated.
         if (write_i && wdata_i[31:1] != '0) error_o = 1'b1;
       end
       Wire: begin
@@ -71,9 +71,10 @@ module soc_events #(
 
   always_ff @(posedge clk_i) begin
     wires_before <= wires_i;
-    // The request is low for one clock after a pop: the next event, if one waits, is a new edge.
+    // The request is low for one clock after a pop, so that the next waiting event makes a new
+    // edge.
     asks <= waiting & ~pops;
-    // This condition makes the simulator faster: in most clocks nothing happens.
+    // This condition only makes the simulator faster: in most clocks nothing happens.
     if ((comes | pops) != '0) begin
       for (int i = 0; i < LINES; i++) begin
         if (comes[i] && !(pops[i] && waiting[i])) begin

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The interrupt controller: 32 lines, each latched by its rising edge until a one is written to its
-// bit of PENDING.
+// The interrupt controller. It has 32 lines. A rising edge sets the line's bit of PENDING, and
+// writing a one clears the bit.
 //
 //   +0x00 PENDING, write one to clear    +0x04 ENABLE
 //
-// A line that rises in the same clock in which its bit is cleared stays pending: no request is
-// lost. After a reset both registers are 0.
+// If a line rises in the clock in which its bit is cleared, the bit stays set, so that no request
+// is lost. After a reset both registers are 0.
 `default_nettype none
 
 module soc_interrupts (
@@ -18,7 +18,7 @@ module soc_interrupts (
     input wire [31:0] wdata_i,
     output logic [31:0] rdata_o,
     output logic error_o,
-    // A line rose while its bit was pending already: this request is lost.
+    // High for a line that rose while its bit was already pending. This request is lost.
     output wire [31:0] merged_o,
     output wire [31:0] interrupts_o
 );

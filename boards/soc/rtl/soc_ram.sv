@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The RAM, as the block RAM of an FPGA: one port for instructions and one for data; the data read
+// The RAM, as block RAM of an FPGA. It has a port for instructions and a port for data. Read data
 // is valid one clock later.
 `default_nettype none
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Registers that concern the system as a whole.
+// Registers of the system as a whole.
 //
 //   +0x00 EXIT: a write ends the simulation with this code
 //   +0x04 RESET: a write resets all but the RAM; reads the number of such resets

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The machine timer and the software interrupt of the privileged architecture: mtime counts clocks;
-// timerInterrupt is high while mtime >= mtimecmp.
+// The machine timer and the software interrupt of the privileged architecture. mtime counts clocks,
+// and timerInterrupt is high while mtime >= mtimecmp.
 //
 //   +0x00 mtime, low
 //   +0x04 mtime, high
@@ -8,7 +8,7 @@
 //   +0x0C mtimecmp, high
 //   +0x10 msip (bit 0)
 //
-// After a reset mtime is 0, mtimecmp all ones, msip 0.
+// After a reset mtime is 0, mtimecmp is all ones, and msip is 0.
 `default_nettype none
 
 module soc_timer (
@@ -46,7 +46,7 @@ module soc_timer (
       end
     endcase
   end
-  // A value that does not fit is refused, not truncated.
+  // A value that does not fit is rejected, not truncated.
   assign error_o = !known || (write_i && is_software && wdata_i[31:1] != '0);
 
   always_ff @(posedge clk_i) begin

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The register form of rtl/limit, written for the simulator. In every clock and every register it
-// equals rtl/limit/src/weir_limit_lines.sv with the board's parameters; tests/test_limiter.py
-// proves it.
+// The register form of rtl/limit, rewritten for fast simulation. Every register has the same value
+// in every clock as in rtl/limit/src/weir_limit_lines.sv with the board's parameters;
+// tests/test_limiter.py proves this.
 //
-// The original consists of many small modules, of which Verilator evaluates every gate in every
-// clock. Here one operation serves the bits of all sources, and rare events (an access, an edge, a
-// delivery, an overflow) stand behind a branch. That is five times as fast.
+// The original consists of many small modules, and Verilator evaluates all their gates in every
+// clock. Here one operation handles the bits of all sources, and rare events (an access, an edge, a
+// delivery, an overflow) are behind a branch. This is five times as fast.
 `default_nettype none
 
 module weir_limit_lines #(
@@ -48,7 +48,7 @@ module weir_limit_lines #(
     output logic [31:0] reg_rdata_o,
     output logic reg_error_o
 );
-  // Parameters that the board does not use are not supported; every tool stops at a module that
+  // Parameters that the board does not use are not supported. Every tool stops at a module that
   // does not exist.
   localparam bit Fits = SOURCES >= 2 && SOURCES <= 32 && RATE_BITS == PHASE_BITS && BURST_BITS != 0 && HELD_BITS != 0 && LEVEL == '0 && RESET == 1;
   localparam bit FitsToo = READBACK != 0 && ENABLES != 0 && LIMITS != 0 && OVERLOAD != 0 && LOCK != 0 && MSI == 0;
@@ -56,7 +56,7 @@ module weir_limit_lines #(
     weir_limit_parameter_out_of_range u_wrong ();
   end
 
-  // One bit per source. `open`: the source may still deliver.
+  // One bit per source. `open` means that the source may still deliver.
   logic [SOURCES-1:0] noted, open, enable, limit, bursty, notify, lock, overload, began;
   logic [RATE_BITS-1:0] rate[SOURCES];
   logic [BURST_BITS-1:0] burst[SOURCES];
@@ -85,7 +85,7 @@ module weir_limit_lines #(
       full = left >= burst[s];
       left_next = left;
       if (full && !deliver_o[s]) begin
-        // The state at rest.
+        // The values of a source at rest.
         phase <= '0;
         left_next = burst[s];
         if (!noted[s]) overload[s] <= 1'b0;
@@ -120,7 +120,7 @@ module weir_limit_lines #(
 
   // ---------------------------------------------------------------------------------------------- registers
   wire [$clog2(SOURCES)-1:0] source = reg_source_i[$clog2(SOURCES)-1:0];
-  // In CONTROL, only ENABLE changes.
+  // The write changes no bit of CONTROL except ENABLE.
   wire same = reg_wdata_i[weir_limit_map::ControlLimit] == limit[source] && reg_wdata_i[weir_limit_map::ControlPolicy] == bursty[source] &&
       reg_wdata_i[weir_limit_map::ControlNotify] == notify[source] && reg_wdata_i[weir_limit_map::ControlLock];
 

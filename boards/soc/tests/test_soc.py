@@ -4,13 +4,13 @@
 import pytest
 from conftest import cycles_of
 
-# Clocks from a wire's edge to the limiter's output, and on to the interrupt controller: two
-# flip-flops of the synchroniser, the limiter's note, the latch.
+# The clocks from a wire's edge to the interrupt controller: two flip-flops of the synchroniser, the
+# limiter's note, and the latch.
 DELIVERY = 3
-# Cycles of a run: longer than the loop in limited.c, which ends at cycle 100,000.
+# The cycles of a run, more than the loop in limited.c needs, which ends at cycle 100,000.
 LIMITED_CYCLES = 101_000
-# A limiter starts with an empty bucket after a reset. By this cycle the bucket is full, for every
-# burst that limited.c asks for.
+# After a reset a limiter starts with an empty bucket. By this cycle the bucket is full for every
+# burst that the tests of limited.c use.
 FULL = 30_000
 
 
@@ -19,7 +19,7 @@ def test_memory_map(board):
     assert report["uart"] == 'a "b" \\ \n\x7f\xe9'
     assert report["clock_hz"] == 1234567
     assert [each["cause"] for each in report["exceptions"]] == [2, 4, 6, 11] and not report["interrupts"]
-    # The first bus error that memory.c provokes: a read beyond the RAM.
+    # The first bus error that memory.c provokes is a read beyond the RAM.
     assert report["bus_errors"]["first"]["address"] == 0x10000 and not report["bus_errors"]["first"]["write"]
     assert report["bus_errors"]["count"] == 21
 
@@ -86,8 +86,8 @@ def test_strict_interval_is_exact(board, interval):
     assert delivered[0] == FULL + DELIVERY
     assert {later - earlier for earlier, later in zip(delivered, delivered[1:])} == {interval}
     assert report["counters"]["handled"] == len(delivered) == report["interrupts"][0]["taken"]
-    # A request is held back if another one waits already or the limiter is closed: all but the
-    # first.
+    # A request is held back if another one waits already or the limiter is closed. These are all
+    # requests but the first.
     assert report["counters"]["held"] == len(edges) - 1
     assert report["lines"][0]["missed"] == len(edges) - len(delivered)
 
@@ -99,7 +99,7 @@ def test_bursts(board, bursty):
     delivered = cycles_of(report, "delivered", 0)
     assert delivered[:4] == [FULL + 100 * each + DELIVERY for each in range(4)]
     if bursty:
-        # All four tokens come back one interval after the first was used.
+        # All four tokens return one interval after the first one was used.
         assert [cycle for each, cycle in enumerate(delivered) if each % 4 == 0][1] == FULL + DELIVERY + 5000
         assert all(delivered[each + 4] - delivered[each] >= 5000 for each in range(0, len(delivered) - 4, 4))
     else:
@@ -110,7 +110,8 @@ def test_bursts(board, bursty):
 def test_user_disable_and_overload_interrupt(board):
     silent = board.run(board.firmware("limited", INTERVAL=1000, BURST=1, CONTROL="LIMIT_ON"), LIMITED_CYCLES, lines={0: range(1000, 9000, 37)})
     assert silent["lines"][0]["delivered"] == 0 and silent["interrupts"] == []
-    # Two floods with rest between them: the beginning of an overload is reported twice.
+    # There are two floods with a pause in between, so the beginning of an overload is reported
+    # twice.
     firmware = board.firmware("limited", INTERVAL=1000, BURST=1, CONTROL="(LIMIT_ENABLED|LIMIT_ON|LIMIT_NOTIFY)")
     edges = [*range(FULL, 39_000, 37), *range(50_000, 59_000, 37)]
     report = board.run(firmware, LIMITED_CYCLES, lines={0: edges}, watch={"overloads": 4})

@@ -15,21 +15,21 @@
 #include "stages.h"
 #include "tally.h"
 
-/* The words of a frame that demux sees. */
+/* The number of words of a frame that demux reads. */
 enum { HEAD = WEIR_FREERTOS_HEAD / 4 };
 
-/* A class for ports that nobody has, one for fragments, one for what has no port, and one for each
- * urgency of a server. lwIP keeps fragments until the others come: they have no buffers of
- * ARP's. */
+/* The classes: ports that nobody has bound, fragments, frames without a port, and one class for
+ * each priority of a server. Fragments have a class of their own because lwIP keeps them until all
+ * fragments have arrived: they must not use up the buffers of ARP. */
 enum { ORPHANS, PIECES, COMMON, SERVERS, CLASSES = SERVERS + OPTIONS_SERVER_URGENCIES };
 enum { SLOTS = 32, BINDINGS = 24, STACK_WORDS = 768 };
 
-/* Each receiver has buffers of its own in its class. */
+/* The buffers. Each receiver has its own share of the buffers of its class. */
 static weir_freertos_frame_t frames[(SERVERS + STAGES_RECEIVERS) * SIZES_LANE];
 weir_freertos_net_t stages_net;
 
-/* Ticks of the board's clock, of five instructions each, that the interrupt takes before its
- * account begins and after it has ended. */
+/* The time that the interrupt takes before its accounting begins and after it has ended, in ticks
+ * of the board's clock. A tick is five instructions. */
 enum { OVERHEAD = 6 };
 
 static bool is_let_in(void)
@@ -55,7 +55,8 @@ static weir_freertos_head_t head_of(uint32_t *words)
     return (weir_freertos_head_t) {(uint16_t) length, false};
 }
 
-/* The card hands the checksum over behind a frame. The length of a broken one includes it. */
+/* The card delivers the checksum after a frame. The length of a broken frame includes the
+ * checksum. */
 static void rest_of(weir_freertos_head_t frame, uint32_t *words)
 {
     uint32_t all = (frame.length + 3u) / 4u;
@@ -86,10 +87,8 @@ static const weir_freertos_driver_t card = {
     .enable = stages_enable,
 };
 
-/*
- * At the rate of the wire the card has room for hardly more frames than those of a millisecond:
- * left for the next tick, those that come meanwhile would be lost.
- */
+/* Frames that are left must not wait for the next tick. At wire speed the card has room for hardly
+ * more frames than arrive in a millisecond, and would lose those that arrive in the meantime. */
 void stages_take(BaseType_t *woken)
 {
     weir_work_t work = {0};
@@ -106,7 +105,8 @@ bool demuxed_is_due(void)
     return stages_net.card.state.phase == WEIR_MODERATE_RAISED;
 }
 
-/* The receivers of this urgency: servers of Modbus, UDP's, and those of pages and echoes. */
+/* Returns the number of receivers of this priority: Modbus servers, the UDP server, and the servers
+ * of pages and echoes. */
 static uint32_t receivers_at(UBaseType_t urgency)
 {
     uint32_t count = options.layout->servers == urgency ? 2 : 0;

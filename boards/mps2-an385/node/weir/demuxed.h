@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* driver=demux: the rest of ../stages.h is its own. */
+/* The functions of ../stages.h that only driver=demux has. */
 #ifndef NODE_DEMUXED_H
 #define NODE_DEMUXED_H
 
@@ -7,18 +7,19 @@
 
 struct netif;
 
-/* Makes the workers, which hand frames to `netif`. */
+/* Creates the workers, which hand frames to `netif`. */
 void demuxed_start(struct netif *netif);
 
-/* Has the time of gathered frames passed, by the tick? Are they to be taken now? */
+/* Both functions are about gathered frames. The first, called in the tick, returns whether their
+ * waiting time is over. The second returns whether to take them now. */
 bool demuxed_wait_ends(void);
 bool demuxed_is_due(void);
 
-/* The first server of Modbus gets one frame in a millisecond and the UDP server's port has nobody,
- * or all is as it was at the start. */
+/* If `is_other`, gives the first Modbus server a budget of one frame per millisecond and unbinds
+ * the port of the UDP server. Otherwise restores the settings from the start. */
 void demuxed_change(bool is_other);
 
-/* Begins the next millisecond of all budgets. */
+/* Starts the next period of all budgets, which is a millisecond. */
 void demuxed_refill(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * limit in front of the card: it admits limit-hz interrupts a second, and limit-burst at once (a
- * bucket) or in each interval (bursty), and masks at the card's own enable bit. FreeRTOS' tick
- * takes the place of its timer.
+ * The limit in front of the card. It admits limit-hz interrupts per second, and limit-burst at once
+ * (a bucket) or in each interval (bursty). It masks at the card's own enable bit. FreeRTOS's tick
+ * takes the place of the limiter's timer.
  */
 #include "stages.h"
 
@@ -49,7 +49,7 @@ bool stages_is_on(void)
 
 bool stages_let_in(void)
 {
-    /* Gathered frames come once in a tick. */
+    /* Gathered frames need no further limit, because they are taken once per tick. */
     if (options.limit_hz == 0 || (options.gather_us != 0 && demuxed_is_due())) {
         return true;
     }
@@ -59,7 +59,7 @@ bool stages_let_in(void)
     return step.serve;
 }
 
-/* FreeRTOS holds the card's interrupt back here (LIMIT-TIMERLESS-1). */
+/* FreeRTOS calls this hook with the card's interrupt masked (LIMIT-TIMERLESS-1). */
 void vApplicationTickHook(void)
 {
     if (!is_started) {
@@ -76,8 +76,8 @@ void vApplicationTickHook(void)
     }
 }
 
-/* A limit of so many interrupts in the long run: a bucket gets one in each interval, bursty its
- * whole burst. */
+/* Returns a limit with `hz` interrupts per second in the long run. In each interval a bucket gets
+ * one token, and bursty gets its whole burst. */
 static weir_limit_config_t limit_of(uint32_t hz)
 {
     bool is_bursty = options.limit == LIMIT_BURSTY;
@@ -93,8 +93,9 @@ static weir_limit_config_t limit_of(uint32_t hz)
     };
 }
 
-/* change-ms: whatever comes meanwhile, the limit is halved, a budget is set and a receiver goes,
- * and then all is as it was. */
+/* Implements change-ms. Alternates between two states, whatever arrives in the meantime: in the
+ * first, the limit is halved, a budget is set and a receiver is unbound; in the second, all
+ * settings are as at the start. */
 static void change(void *unused)
 {
     (void) unused;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Counts in variables of every size; the long one begins just below a carry into its upper half.
+// Counts in variables of every size. The long variable begins just below a carry into its upper
+// half.
 #include "test.h"
 
 volatile uint8_t count8;

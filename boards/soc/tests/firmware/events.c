@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The handler of an event device takes one event. It acknowledges first: the controller latches
-// edges, so acknowledging last would wipe out the edge of an event that comes in between.
+// The handler of an event device takes one event. It acknowledges first, because the controller
+// latches edges: acknowledging last would lose the edge of an event that comes in between.
 #include "test.h"
 
 volatile uint32_t handled, empty;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Requests that come while their line is masked are taken afterwards, the lowest line first, once
-// each. Lines 1 and 3 rise before cycle 3000.
+// Requests that come while their line is masked are taken afterwards, each once, and the lowest
+// line first. Lines 1 and 3 rise before cycle 3000.
 #include "test.h"
 
 static volatile uint32_t order, spurious;
@@ -14,7 +14,7 @@ HANDLER void weir_riscv_trap(void)
     }
     const uint32_t lowest = asking & -asking;
     order = order << 8 | lowest;
-    // The last access before the return: the processor must see it in time.
+    // This is the last access before the return, and the processor must see its effect in time.
     SOC_PENDING = lowest;
 }
 

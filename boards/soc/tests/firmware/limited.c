@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Line 0 behind a limit of one interrupt per INTERVAL clocks with bursts of BURST, and CONTROL as
-// given; the handler counts.
+// Limits line 0 to one interrupt per INTERVAL clocks with bursts of BURST, and sets CONTROL. The
+// handler counts.
 #include "test.h"
 
 volatile uint32_t handled, overloads, progress, held;
 
-// Variables, not constants: the code is the same whatever their values are.
+// These are variables instead of constants, so that the code is the same for all values.
 static volatile uint32_t rate = RATE_OF(INTERVAL), burst = BURST, control = CONTROL;
 
 HANDLER void weir_riscv_trap(void)
@@ -14,7 +14,7 @@ HANDLER void weir_riscv_trap(void)
         SOC_PENDING = 1u;
         handled++;
     } else {
-        // Cleared first: an overload that begins from now on is a new edge for the controller.
+        // Clear first: an overload that begins from now on is then a new edge for the controller.
         LIMIT_BEGAN = LIMIT_BEGAN;
         SOC_PENDING = 1u << SOC_LINE_OVERLOAD;
         overloads++;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The memory map: accesses to devices are answered, accesses to other addresses are counted.
+// Tests the memory map: devices answer accesses, and accesses to other addresses are counted as
+// errors.
 #include "test.h"
 
 static volatile uint32_t initialised = 0x12345678u;
 static volatile uint32_t cleared;
 static volatile uint32_t cause, value;
 
-// Counts the exception and returns to the instruction after the one that raised it.
+// Counts the exception, and returns to the instruction after the one that raised it.
 HANDLER void weir_riscv_trap(void)
 {
     cause = SOC_CSR_READ(mcause);
@@ -28,7 +29,8 @@ static void check_ram(void)
     CHECK(*word == 0x223311d4u);
 }
 
-// Checks that the access before this call was refused, at this address, and no other.
+// Checks that the access before this call was rejected with this address, and that no other access
+// was.
 static void check_refused(uint32_t address, uint32_t is_write, uint32_t line)
 {
     if (SOC_ERRORS != 1 || SOC_ERROR_ADDRESS != ((address & ~3u) | is_write) || !(SOC_PENDING & 1u << SOC_LINE_BUS_ERROR)) {
@@ -69,7 +71,7 @@ static void check_refusals(void)
     REFUSES_WRITE(0x1003000cu, 1);
     REFUSES_WRITE(0x1fff0010u, 1);
     CHECK(SOC_MSIP == 0 && SOC_EVENT_CONTROL(0) == 0);
-    // Parts of a register cannot be accessed.
+    // Accesses to parts of a register are rejected.
     SOC_ENABLE = 0xff00ff00u;
     *(volatile uint8_t *) 0x10020004u = 0x55;
     check_refused(0x10020004u, 1, __LINE__);
@@ -77,7 +79,7 @@ static void check_refusals(void)
     check_refused(0x11008004u, 1, __LINE__);
     CHECK(SOC_ENABLE == 0xff00ff00u && SOC_ERRORS == 0);
     SOC_ENABLE = 0;
-    // The address of the first error is kept.
+    // The register keeps the address of the first error.
     (void) SOC_REGISTER(0x20000000u);
     (void) SOC_REGISTER(0x30000000u);
     CHECK(SOC_ERRORS == 2 && SOC_ERROR_ADDRESS == 0x20000000u);
@@ -92,7 +94,7 @@ static void check_exceptions(void)
     CHECK(cause == 4 && value == 0x101);
     __asm__ volatile("sw zero, 0x102(zero)");
     CHECK(cause == 6 && value == 0x102);
-    // This processor has no multiplication.
+    // This is a multiplication, which this processor does not have.
     __asm__ volatile(".word 0x02000033");
     CHECK(cause == 2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The limiter's registers, over the board's bus.
+// Tests the limiter's registers over the board's bus.
 #include "test.h"
 
 HANDLER void weir_riscv_trap(void)

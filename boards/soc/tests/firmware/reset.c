@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Changes every register, resets in the middle of a flood on line 0, and checks that every register
-// is as at power-up.
+// Changes every register, resets the system in the middle of a flood on line 0, and checks that
+// every register has its value from power-up.
 #include "test.h"
 
 HANDLER void weir_riscv_trap(void)
@@ -31,7 +31,7 @@ int main(void)
     CHECK(LIMIT_CONTROL(0) == LIMIT_ENABLED && LIMIT_HELD(0) < 20 && LIMIT_BEGAN == 0);
     LIMIT_RATE(0) = 7;
     CHECK(LIMIT_RATE(0) == 7 && SOC_ERRORS == 0 && SOC_CSR_READ(mie) == 0);
-    // The flood goes on, and its requests still arrive.
+    // The flood continues after the reset, and its requests still arrive.
     wait_until(1000);
     CHECK(SOC_PENDING == 1);
     return 0;

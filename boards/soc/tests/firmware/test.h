@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Helpers for firmware that checks itself.
+// Helpers for firmware that tests the board.
 #ifndef WEIR_SOC_TEST_H
 #define WEIR_SOC_TEST_H
 
@@ -36,7 +36,7 @@ static inline void listen(uint32_t lines)
     SOC_CSR_SET(mstatus, SOC_MSTATUS_MIE);
 }
 
-// The registers of weir_limit, as rtl/limit/README.md has them.
+// The registers of weir_limit (rtl/limit/README.md).
 #define LIMIT_ID SOC_REGISTER(SOC_LIMIT_BASE)
 #define LIMIT_SHAPE SOC_REGISTER(SOC_LIMIT_BASE + 0x4)
 #define LIMIT_WIDTHS SOC_REGISTER(SOC_LIMIT_BASE + 0x8)
@@ -53,7 +53,7 @@ static inline void listen(uint32_t lines)
 #define LIMIT_BURSTY 4u
 #define LIMIT_NOTIFY 8u
 #define LIMIT_LOCKED 0x80000000u
-// The least RATE whose interval is at most `clocks`: ceil(2**32 / clocks).
+// The smallest RATE whose interval is at most `clocks`: ceil(2**32 / clocks).
 #define RATE_OF(clocks) ((uint32_t) ((0x100000000ull + (clocks) - 1) / (clocks)))
 
 #endif

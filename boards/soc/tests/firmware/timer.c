@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The timer and the software interrupt.
+// Tests the timer and the software interrupt.
 #include "test.h"
 
 static volatile uint32_t ticks, signals, entered;
@@ -37,7 +37,7 @@ int main(void)
     SOC_MSIP = 1;
     wait_until(3900);
     CHECK(SOC_MSIP == 0 && signals == 1);
-    // The low word carries into the high one, and both are compared.
+    // The low word carries into the high word, and both words are compared.
     SOC_MTIMECMP_HIGH = 1;
     SOC_MTIMECMP_LOW = 50;
     SOC_MTIME_LOW = 0xffffff00u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A fixed amount of work between two marks, which interrupts of line 0 prolong; the handler is as
+// Does a fixed amount of work between two marks. Interrupts of line 0 prolong it. The handler is as
 // short as possible.
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What lwIP asks of the compiler and of the board. */
+/* Definitions for lwIP that depend on the compiler and the board. */
 #ifndef NODE_ARCH_CC_H
 #define NODE_ARCH_CC_H
 
@@ -7,7 +7,7 @@
 
 #include "failure.h"
 
-/* Numbers that begin with the same one in each run. */
+/* Returns a pseudo-random number. The sequence is the same in every run. */
 uint32_t node_random(void);
 
 #define LWIP_RAND() node_random()
