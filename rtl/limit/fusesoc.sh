@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs FuseSoC with this core, from the project's own environment. Takes FuseSoC's arguments.
+# Runs FuseSoC with this core in the project's own environment. The arguments are those of FuseSoC.
 #
 #   rtl/limit/fusesoc.sh run --target=lint weir:rtl:limit
 #

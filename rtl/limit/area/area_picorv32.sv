@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A small system around PicoRV32 as it is by default, but with interrupts: 4 KiB of block RAM and area_pins. The processor latches requests itself.
+// A small system around PicoRV32 in its default configuration plus interrupts, with 4 KiB of block
+// RAM and area_pins. The processor itself latches requests.
 `default_nettype none
 
 module area_picorv32 #(
@@ -43,7 +44,7 @@ module area_picorv32 #(
       .request_o(request)
   );
 
-  // Lines 0 to 2 are the processor's own.
+  // The processor uses the lines 0 to 2 itself.
   picorv32 #(
       .ENABLE_IRQ (1),
       .MASKED_IRQ (32'hffff_fff8 << PINS)

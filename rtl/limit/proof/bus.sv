@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// LIMIT-SILICON-6 and -9: what the bus refuses, written down a second time from the register map, by numbers.
+// LIMIT-SILICON-6 and -9: the accesses that the bus rejects. They are written a second time, from
+// the register map, with literal numbers.
 `default_nettype none
 
 module bus #(
@@ -65,7 +66,8 @@ module bus #(
   wire [4:0] offset = paddr_i[4:0];
   wire of_began = paddr_i >= 16'h0040 && paddr_i < 16'h0040 + 4 * ((SOURCES + 31) / 32);
   wire [15:0] first = (paddr_i - 16'h0040) * 8;
-  // ENABLE, LIMIT, POLICY, NOTIFY, LOCK: those that are built may be written; the others are as they are, ENABLE and LIMIT 1.
+  // ENABLE, LIMIT, POLICY, NOTIFY, LOCK. Those that are built may be written. The others have fixed
+  // values: ENABLE and LIMIT are 1.
   wire [31:0] built = (ENABLES != 0 ? 32'h1 : 0) | (LIMITS != 0 ? 32'h2 : 0) | (BURST_BITS != 0 ? 32'h4 : 0) | (OVERLOAD != 0 ? 32'h8 : 0) |
       (LOCK != 0 ? 32'h80000000 : 0);
   wire [31:0] fixed = (ENABLES == 0 ? 32'h1 : 0) | (LIMITS == 0 ? 32'h2 : 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Ghost: intervals of T = ceil(2**PHASE_BITS / rate) steps, one after the other, by adding the rate up until it reaches 2**PHASE_BITS.
+// Ghost code: consecutive intervals of T = ceil(2**PHASE_BITS / rate) steps. It adds up the rate
+// until the sum reaches 2**PHASE_BITS.
 `default_nettype none
 
 module interval #(
@@ -7,14 +8,14 @@ module interval #(
     parameter int RATE_BITS  = 24
 ) (
     input wire clk_i,
-    // Begins anew; this clock is the first of the first interval.
+    // Starts again. This clock is the first of the first interval.
     input wire restart_i,
-    // The clock is a step. Register form: always.
+    // High if this clock is a step. In the register form it is always high.
     input wire step_i,
     input wire [RATE_BITS-1:0] rate_i,
-    // What was gathered before this clock, if it does not begin anew.
+    // The sum before this clock, if there is no restart.
     output logic [PHASE_BITS-1:0] gathered_o,
-    // This clock is the last of an interval.
+    // High in the last clock of an interval.
     output wire over_o
 );
   logic [PHASE_BITS-1:0] grown;

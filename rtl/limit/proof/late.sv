@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// K of the register form, of the whole block: from irq_i to irq_o where nothing is in the way. Source 0 is EDGE, source 1 is LEVEL.
+// The latency K of the register form, for the whole block: from irq_i to irq_o if nothing holds the
+// request back. Source 0 is EDGE, and source 1 is LEVEL.
 `default_nettype none
 
 module late #(
@@ -50,12 +51,12 @@ module late #(
       .overload_irq_o()
   );
 
-  // The user's and the limit's leave; the runner connects them.
+  // The enable bits of the user and of the limit. The runner connects them.
   (* keep *)
   wire [1:0] enable, open, limit, held;
   wire [1:0] free = enable & (open | ~limit) & ~held;
 
-  // Clock by clock, the newest in bit 0.
+  // Histories with a bit per clock, the newest in bit 0.
   logic [K:0] rose, stood, edge_free, level_free, clocks;
   logic irq_before;
   initial clocks = '0;
@@ -69,7 +70,7 @@ module late #(
     edge_free <= {edge_free[K-1:0], free[0]};
     level_free <= {level_free[K-1:0], free[1]};
   end
-  // In the clock in which it is to be delivered.
+  // These hold in the clock in which the request must be delivered.
   wire edge_passes = PULSE != 0 ? free[0] : edge_free[0];
   wire level_passes = PULSE != 0 ? free[1] : level_free[0];
   always_comb

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One source of the register form, whatever comes over its line and the bus: LIMIT-SILICON-4 to -8 and -10. The ghost is what software and the source may
-// rely on: registers that change only by a write that is not refused, and one request that waits.
+// One source of the register form, for any behaviour of its line and of the bus: LIMIT-SILICON-4 to
+// -8 and -10. The ghost code models what software and the source may rely on: registers that change
+// only by an accepted write, and one waiting request.
 `default_nettype none
 
 module line #(
@@ -56,7 +57,7 @@ module line #(
       .refuses_o(refuses)
   );
 
-  // What the machine holds; the runner connects these.
+  // The state of the machine. The runner connects these wires.
   (* keep *)
   wire open, noted, limit, bursty, lock;
   (* keep *)
@@ -72,7 +73,7 @@ module line #(
   wire to_held = which_i == weir_limit_map::RegHeld;
   wire [4:0] bits = {wdata_i[31], wdata_i[3:0]};
 
-  // What the bus has refused already (bus.sv).
+  // What the bus has already rejected (bus.sv).
   always_comb
     if (write_i) begin
       assume (which_i <= weir_limit_map::RegHeld && which_i != weir_limit_map::RegStatus);
@@ -88,7 +89,7 @@ module line #(
   logic [BurstBits-1:0] burst;
   wire refused = control[4] && (to_rate || to_burst || (to_control && bits[4:1] != control[4:1]));
   wire takes = write_i && !refused;
-  // A request that waits; one that came in the clock before, and what it found.
+  // A waiting request; a request that came in the clock before, and the state that it found.
   logic pending, came, found_pending, found_limit;
   logic [HELD_BITS-1:0] count_before;
   wire held_back = came && (found_pending || (found_limit && !open));
@@ -105,7 +106,8 @@ module line #(
     came <= request;
     found_pending <= !LEVEL && pending && !deliver;
     found_limit <= control[1];
-    // The bus writes in the clock in which a request may come, so that one counts already.
+    // The bus writes in a clock in which a request may come, so that one request may be counted
+    // already.
     count_before <= write_i && to_held ? '0 : count;
     if (!rst_ni) begin
       control <= 5'b00011;

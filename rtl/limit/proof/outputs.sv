@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// LIMIT-SILICON-10: what becomes of a delivery. One source, any, is watched.
+// LIMIT-SILICON-10: what happens to a delivery. The proof watches one arbitrary source.
 `default_nettype none
 
 module outputs #(
@@ -43,7 +43,8 @@ module outputs #(
       .msi_number_o(number),
       .msi_ready_i
   );
-  // What the arrays promise (line.sv, scan.sv): no delivery while the last one is held, or the source is off.
+  // The promises of the arrays (line.sv, scan.sv): no delivery comes while the last one is held or
+  // the source is off.
   always_comb begin
     assume (who < SOURCES);
     assume ((deliver_i & held) == '0);
@@ -51,9 +52,10 @@ module outputs #(
   end
   initial assume (!rst_ni);
 
-  // A line: a delivery that was not acknowledged yet, or whose level still stands.
+  // For a line: a delivery that was not acknowledged yet, or whose level is still high.
   logic holds;
-  // A stream: deliveries that were not sent yet, and clocks in which the receiver was ready meanwhile.
+  // For a stream: the deliveries that were not sent yet, and the clocks since then in which the
+  // receiver was ready.
   logic [1:0] unsent;
   logic [7:0] ready;
   logic valid_before, ready_before;
@@ -66,7 +68,7 @@ module outputs #(
     {valid_before, number_before, ready_before} <= {valid && rst_ni, number, msi_ready_i};
   end
 
-  // The sender's turn; the runner connects it.
+  // The source that the sender looks at. The runner connects it.
   (* keep *)
   wire [$clog2(SOURCES)-1:0] turn;
   wire [7:0] until_turn = turn <= who ? who - turn : who + SOURCES - turn;

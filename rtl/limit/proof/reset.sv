@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// LIMIT-SILICON-11 and K of the register form, of the whole block. Two copies are in any two states; after one clock of reset nobody can tell them apart.
+// LIMIT-SILICON-11 and K of the register form, for the whole block. Two copies start in two
+// arbitrary states. After one clock of reset their outputs are the same.
 `default_nettype none
 
 module reset #(
@@ -67,7 +68,7 @@ module reset #(
     assign irq[copy]  = out;
   end
 
-  // The first clock is one of reset; before it there was anything.
+  // The first clock is a reset. The state before it is arbitrary.
   logic was_reset;
   initial was_reset = 1'b0;
   always_ff @(posedge clk_i) was_reset <= 1'b1;

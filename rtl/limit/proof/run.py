@@ -30,7 +30,7 @@ FOLDERS = [HERE.parent / "src", HERE.parent / "registers" / "generated", HERE]
 BUILD = ROOT / "build" / "rtl" / "proof"
 
 
-# Keys of a variant that are no parameters.
+# The keys of a variant that are not parameters.
 NO_PARAMETERS = ("connect", "long")
 
 
@@ -52,7 +52,7 @@ class Task:
     def __init__(self, proof, kind, name, mutant=None, variant=None):
         self.proof, self.kind, self.name, self.mutant = proof, kind, name, mutant
         self.variant = {key: value for key, value in (variant or {}).items() if key not in NO_PARAMETERS}
-        # A feature that a variant has not built cannot be connected.
+        # Drop connections to features that the variant does not have.
         self.connect = proof.get("connect", {}) | (variant or {}).get("connect", {})
         self.seconds = 0.0
         self.failed = []
@@ -69,8 +69,8 @@ class Task:
             mode, depth = "cover", proof["cover"]["depth"]
             parameters |= proof["cover"].get("parameters", {})
         else:
-            # The parameters are small, so that a mutant that the proof finds after 2**PHASE_BITS
-            # clocks is found after a few.
+            # The parameters are small, so that a mutant whose error shows after 2**PHASE_BITS
+            # clocks is found after a few clocks.
             mode, depth = "bmc", self.mutant.get("depth", proof["cover"]["depth"])
             parameters |= proof["cover"].get("parameters", {}) | self.mutant.get("parameters", {})
         return mode, depth, parameters
@@ -85,10 +85,10 @@ class Task:
             lines.append("chparam " + " ".join(f"-set {key} {value}" for key, value in parameters.items()) + f" {top}")
         lines.append(f"prep -flatten -top {top}")
         lines += proof.get("script", [])
-        # Yosys has no hierarchical references; these wires show the machine's state to the
-        # properties.
+        # Yosys has no hierarchical references, so these wires make the machine's state visible to
+        # the properties.
         for wire, signal in self.connect.items():
-            # All cells of a memory, the first in the lowest bits.
+            # All cells of a memory, with the first one in the lowest bits.
             cells = ",".join(signal.replace("*", str(cell)) for cell in reversed(range(parameters["CELLS"]))) if "*" in signal else signal
             lines.append(f"connect -nounset -nomap -set {wire} {cells}")
         lines.append("check -assert")
@@ -109,7 +109,7 @@ class Task:
             if self.mutant and self.mutant["file"] + ".sv" == name:
                 for find, replace in self.mutant["change"]:
                     # The pattern matches any space between the tokens, because the formatter
-                    # decides on it.
+                    # decides on the space.
                     pattern = r"\s*".join(re.escape(token) for token in re.findall(r"\w+|[^\w\s]", find))
                     places = len(re.findall(pattern, text))
                     if places != 1:

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The memory form under any input and any traffic on the bus: LIMIT-SILICON-9, and that visits compose to what step_source.sv was proved with. One
-// source, any, is watched. The bus may give up any access while it waits, in any clock, and begin another one in the next but one.
+// The memory form under any input and any traffic on the bus: LIMIT-SILICON-9, and that its visits
+// amount to what step_source.sv was proved with. The proof watches one arbitrary source. The bus
+// may abandon any access while it waits, in any clock, and begin another one two clocks later.
 //
-// Ghost: what the source's last visit left, by a second copy of the step; what software wrote; the requests that wait.
+// Ghost code: the result of the source's last visit, by a second copy of the step; what software
+// wrote; and the requests that wait.
 `default_nettype none
 
 module scan #(
     parameter int SOURCES = 3,
     parameter int GROUP = 2,
-    // Of each memory.
+    // The number of cells of each memory.
     parameter int CELLS = 4,
     parameter logic [SOURCES-1:0] LEVEL = '0,
     parameter int PHASE_BITS = 3,
@@ -17,7 +19,7 @@ module scan #(
     parameter int HELD_BITS = 0,
     parameter int OVERLOAD = 0,
     parameter int LOCK = 1,
-    // 1: the registers after reset are others for each source.
+    // 1: the register values after reset differ between sources.
     parameter int EACH = 0
 ) (
     input wire clk_i,
@@ -39,7 +41,7 @@ module scan #(
   localparam int IndexBits = $clog2(Rows) + $clog2(GROUP);
   localparam int StateBits = PHASE_BITS + LeftBits + 1;
   localparam int WordBits = 5 + LeftBits + RATE_BITS;
-  // After reset. With EACH three (or two) values by turns.
+  // The register values after reset. With EACH they alternate between three (or two) values.
   localparam logic [SOURCES*RATE_BITS-1:0] RateReset = (SOURCES * RATE_BITS)'(EACH == 0 ? {SOURCES{{3{RATE_BITS'(1)}}}} : {SOURCES{RATE_BITS'(1), RATE_BITS'(2), RATE_BITS'(3)}});
   localparam logic [SOURCES*LeftBits-1:0] BurstReset = (SOURCES * LeftBits)'(EACH == 0 ? {SOURCES{{3{LeftBits'(1)}}}} : {SOURCES{LeftBits'(3), LeftBits'(1), LeftBits'(2)}});
   localparam logic [SOURCES-1:0] EnableReset = SOURCES'(EACH == 0 ? '1 : {SOURCES{2'b01}});
@@ -47,7 +49,7 @@ module scan #(
   localparam logic [SOURCES-1:0] PolicyReset = SOURCES'(EACH == 0 ? '0 : {SOURCES{3'b010}});
 
   (* anyconst *) logic [9:0] who;
-  // 1: an output that passes each delivery on at once; 0: one that holds it.
+  // 1: an output that passes each delivery on at once; 0: an output that holds it.
   (* anyconst *) logic pulse;
   always_comb assume (who < SOURCES);
 
@@ -96,7 +98,7 @@ module scan #(
       .reg_error_o(reg_error)
   );
 
-  // What the machine holds; the runner connects these.
+  // The state of the machine. The runner connects these wires.
   (* keep *)
   wire slot, begins, init, scan_b, init_b, write_c, waited, look, checked;
   (* keep *)
@@ -123,7 +125,7 @@ module scan #(
   wire [StateBits-1:0] state_c;
   (* keep *)
   wire [WordBits-1:0] data;
-  // The memories, source 0 in the lowest bits.
+  // The memories, with source 0 in the lowest bits.
   (* keep *)
   wire [CELLS*StateBits-1:0] states;
   (* keep *)
@@ -135,8 +137,9 @@ module scan #(
   (* keep *)
   wire [GROUP*Rows-1:0] came_since;
 
-  // ---- The bus (bus.sv, and APB: what it wants stays the same for as long as it wants it). `_before`: in the clock before, which tells what an access that is
-  // given up in this one was.
+  // ---- The bus (bus.sv, and the rule of APB that a request stays the same until it is answered).
+  // `_before` is a value in the clock before, which tells what an access was that is abandoned in
+  // this clock.
   logic waits_for_bus;
   logic [2:0] which_before;
   logic [9:0] source_before;
@@ -171,7 +174,8 @@ module scan #(
     end
   end
 
-  // ---- Time: how long reset is over, since the last visit, since the turn of the row, since the bus wants something.
+  // ---- Time: clocks since the reset ended, since the last visit, since the row's turn, and since
+  // the bus made its request.
   localparam int Far = 4 * S;
   logic [7:0] since_reset, since_visit, since_turn, since_bus;
   wire visit = scan_b && !init_b && index_b == IndexBits'(who);
@@ -183,8 +187,9 @@ module scan #(
     since_bus   <= !rst_ni || init || !reg_valid_i || reg_ready ? '0 : since_bus < Far ? since_bus + 1'b1 : since_bus;
   end
 
-  // ---- Software's registers: what was written last, from the clock after the bus was ready, or after a write was given up that had been done. `off`: a write
-  // that was ready has switched the source off, and none has begun to switch it on.
+  // ---- Software's registers: the last value written. It counts from the clock after the bus was
+  // ready, or after a completed write was abandoned. `off`: a completed write has switched the
+  // source off, and no write has begun to switch it on.
   logic [4:0] control_ghost;
   logic [RATE_BITS-1:0] rate_ghost;
   logic [LeftBits-1:0] burst_ghost;
@@ -204,7 +209,7 @@ module scan #(
   wire wrote = waits_for_bus && source_before == who && write_before;
   wire [4:0] bits_before = {wdata_before[31], wdata_before[3:0]};
   wire refused_before = control_ghost[4] && (rate_before || burst_before || (control_before && bits_before[4:1] != control_ghost[4:1]));
-  // The write that the bus waits for has been done in the memory.
+  // The write that the bus waits for is already in the memory.
   wire done = drain != '0;
   wire given_up = waits_for_bus && !reg_valid_i;
   always_ff @(posedge clk_i) begin
@@ -226,12 +231,12 @@ module scan #(
     end
   end
 
-  // ---- Requests: `fresh` since the last turn, `due` before it.
+  // ---- Requests: `fresh` came since the last turn, `due` came before it.
   logic fresh, came_then, noted_ghost;
   wire due = came_then || noted_ghost;
   wire is_level = LEVEL[who];
   wire request = edge_i[who] || (!is_level && msi_valid_i && msi_number_i == who);
-  // ---- The source's limiter at its last visit.
+  // ---- The state of the source's limiter after its last visit.
   logic [PHASE_BITS-1:0] phase_ghost;
   logic [LeftBits-1:0] left_ghost;
   logic level_then, held_then;
@@ -277,7 +282,7 @@ module scan #(
     end
   end
 
-  // ---- Lateness: a request since when nothing but the scan is in its way.
+  // ---- Lateness: how long a request has waited for nothing but the scan.
   logic [7:0] waiting;
   logic wants, taken;
   wire free = control_ghost[1:0] == 2'b01 && !(writes && to_control) && !(wrote && control_before) && !(held[who] && !pulse) && !init && (!is_level || level_i[who]);
@@ -287,7 +292,8 @@ module scan #(
     taken   <= wants && (taken || turn);
   end
 
-  // ---- Where the scan is: clocks from the beginning of a round; the source's own turn and visit in it; until them.
+  // ---- The position of the scan: clocks since the beginning of a round; the source's own turn and
+  // visit in the round; and the clocks until them.
   wire at_first = column == '0 && !slot;
   wire [7:0] position = row * (GROUP + 1) + (slot ? GROUP : column);
   wire [7:0] own_column = who % GROUP;
@@ -298,14 +304,14 @@ module scan #(
   wire [7:0] to_turn = position <= own_turn ? own_turn - position : own_turn + S - position;
   wire [7:0] bus_visit = (source_before / GROUP) * (GROUP + 1) + source_before % GROUP + 1;
   wire [7:0] to_bus_visit = position <= bus_visit ? bus_visit - position : bus_visit + S - position;
-  // Until the scan's next clock that shows the bus's own before it, for STATUS and HELD: that of the row after this
-  // one, or the first one that is far enough from the source.
+  // The clocks until the scan's next clock that can answer STATUS and HELD: the bus's clock after
+  // the next row, or the first one that is far enough from the source.
   wire [7:0] bus_row = source_before / GROUP;
   wire [7:0] next_row = at_first ? row : (row + 1) % Rows;
   wire [7:0] rows_near = next_row == bus_row ? 2 : next_row == (bus_row + 1) % Rows ? 1 : 0;
   wire [7:0] to_own_clock = (at_first ? 0 : slot ? 1 : GROUP + 1 - column) + rows_near * (GROUP + 1);
   wire [7:0] to_slot = slot ? 0 : GROUP - column;
-  // The position before; what was looked up there, and what before that.
+  // The previous position of the scan, the value read there, and the value read before that.
   localparam logic [$clog2(GROUP)-1:0] LastColumn = GROUP - 1;
   localparam logic [$clog2(Rows)-1:0] LastRow = Rows - 1;
   wire [$clog2(Rows)-1:0] row_before = row == '0 ? LastRow : row - 1'b1;
@@ -317,14 +323,15 @@ module scan #(
   wire [4:0] control_now = done && wrote && control_before ? bits_before : control_ghost;
   wire [RATE_BITS-1:0] rate_now = done && wrote && rate_before ? wdata_before[RATE_BITS-1:0] : rate_ghost;
   wire [LeftBits-1:0] burst_now = done && wrote && burst_before && BURST_BITS != 0 ? wdata_before[LeftBits-1:0] : burst_ghost;
-  // Two clocks after a write in the memory, given up or not.
+  // High two clocks after a write in the memory, even if the access was abandoned.
   logic done_two;
   always_ff @(posedge clk_i) done_two <= rst_ni && drain[0];
-  // Decided and not yet out.
+  // High for a delivery that was decided and has not left the scan.
   wire under_way = passed && since_visit < since_turn && since_turn <= GROUP + 2;
   wire filled = since_reset > own_turn + own_column + (EACH != 0 ? 1 : 0);
 
-  // What was taken at the turn, and what is given back at the next, on their ways to and from the visit.
+  // The requests taken at the turn, and the deliveries given at the next turn, on their ways to and
+  // from the visit.
   logic row_right, given_right;
   always_comb begin
     {row_right, given_right} = '1;
@@ -341,7 +348,7 @@ module scan #(
   initial {wants, waits_for_bus, fresh, noted_ghost, came_then, passed, done_two} = '0;
   always_comb
     if (rst_ni) begin
-      // The scan.
+      // Invariants of the scan.
       i_scan : assert (!(slot && (column != '0 || begins)) && !(begins && column != '0) && row < Rows);
       i_init : assert (init ? since_reset == position && begins == (at_first && row != '0) : since_reset >= S && begins == at_first);
       i_round : assert (since_reset >= 2 * S || since_reset == position + (init ? 0 : S));
@@ -356,7 +363,7 @@ module scan #(
       assert (since_visit < Far ? since_visit >= 1 && since_reset >= S + own_visit + since_visit && since_visit == now_since_visit :
            since_reset <= S + own_visit);
       i_order : assert (since_visit < Far || since_reset < S || since_turn < Far || position <= own_turn);
-      // The memories.
+      // Invariants of the memories.
       i_flight : assert (!in_flight || state_c == state_ghost);
       i_state : assert (in_flight || !(since_reset > own_turn + own_column + 2) || state == state_ghost);
       i_read : assert (!visit || {phase, left, noted} == state_ghost);
@@ -377,7 +384,7 @@ module scan #(
         init || init_b ? data == {control_first, burst_first, rate_first} :
         data == {bits_before, wdata_before[LeftBits-1:0], wdata_before[RATE_BITS-1:0]});
       i_enable : assert (enables[who] == control_now[0]);
-      // Requests and deliveries on their ways.
+      // Invariants of requests and deliveries on their ways.
       i_came : assert (came_since[who] == fresh);
       i_row : assert (row_right && given_right);
       i_fresh :
@@ -386,7 +393,7 @@ module scan #(
       i_none : assert (since_reset > S || (given & ~(GROUP'(2 ** GROUP >> since_reset))) == '0);
       i_off : assert (!under_way || control_now[0] || (since_turn == GROUP + 1 ? drain[0] : since_turn == GROUP + 2 && done_two));
       i_on : assert (!off || (!control_ghost[0] && (!under_way || (wrote && control_before && drain[2] && since_turn == 2))));
-      // The bus.
+      // Invariants of the bus.
       i_waited : assert (waited == waits_for_bus);
       i_turns :
       assert ((!look || (waited && at_first && !init && !init_b && index_b == IndexBits'(source_before) && (LOCK != 0 || !write_before))) &&

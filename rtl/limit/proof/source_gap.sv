@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// LIMIT-SILICON-1 and -3 of one source in registers: how long it is closed.
+// LIMIT-SILICON-1 and -3 for one source in registers: how long its limiter is closed.
 `default_nettype none
 
 module source_gap #(
@@ -7,7 +7,7 @@ module source_gap #(
     parameter int RATE_BITS = 24,
     parameter int BURST_BITS = 0,
     parameter int LIMITS = 1,
-    // 1: the formula by a multiplication, too; for a few PHASE_BITS.
+    // 1: also checks the formula by a multiplication. Use it with few PHASE_BITS.
     parameter int FORMULA = 0,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS
 ) (
@@ -50,13 +50,13 @@ module source_gap #(
     assume (BURST_BITS == 0 ? burst_i == 1'b1 : burst_i != '0);
   end
 
-  // What the machine holds; the runner connects these.
+  // The state of the machine. The runner connects these wires.
   (* keep *)
   wire [PHASE_BITS-1:0] phase;
   (* keep *)
   wire [LeftBits-1:0] left;
 
-  // The sum of the rates from the last delivery on, its own clock included, up to 2**PHASE_BITS.
+  // The sum of the rates since the last delivery, including its own clock, up to 2**PHASE_BITS.
   logic [PHASE_BITS:0] sum;
   wire [PHASE_BITS:0] base = deliver ? '0 : sum;
   logic delivered;
@@ -66,7 +66,7 @@ module source_gap #(
     sum <= base[PHASE_BITS] ? base : base + (PHASE_BITS + 1)'(rate_i);
   end
 
-  // Constant parameters, from the clock in which the source began to use its limit: an interval of T clocks.
+  // Constant parameters since the source began to use its limit. An interval is then T clocks.
   (* anyconst *) logic [RATE_BITS-1:0] rate;
   (* anyconst *) logic [LeftBits-1:0] burst;
   (* anyconst *) logic bursty;
@@ -75,14 +75,15 @@ module source_gap #(
   logic ran_out;
   always_ff @(posedge clk_i) open_before <= open;
 
-  // From a delivery on.
+  // High from a delivery on.
   logic runs;
   wire starts = same && deliver && (BURST_BITS == 0 || !open_before);
   wire over;
   wire [PHASE_BITS-1:0] gathered;
   initial runs = 1'b0;
   always_ff @(posedge clk_i) begin
-    // Strict, it runs whether somebody asks or not; else in overload only.
+    // A strict interval runs whether the source requests or not. Other intervals run in overload
+    // only.
     runs <= starts || (runs && same && !ran_out && (BURST_BITS == 0 || asks));
     ran_out <= (starts || runs) && over;
   end
@@ -99,20 +100,20 @@ module source_gap #(
   );
 
   if (FORMULA != 0) begin : g_formula
-    // Clocks from the delivery on, and what they are worth.
+    // The clocks since the delivery, and the sum of their rates.
     logic [  PHASE_BITS:0] clocks;
     wire  [2*PHASE_BITS:0] worth = clocks * rate;
     always_ff @(posedge clk_i) clocks <= starts ? 1 : clocks + 1'b1;
     always_comb
       if (rst_ni && runs && same) begin
-        // The first clock in which it is open is the T-th, T = ceil(2**PHASE_BITS / rate).
+        // The limiter opens in the T-th clock, where T = ceil(2**PHASE_BITS / rate).
         p_formula : assert (open == (worth >= 2 ** PHASE_BITS));
         i_formula : assert (open || worth == (2 * PHASE_BITS + 1)'(phase));
         c_formula : cover (open && deliver && rate == 3);
       end
   end
 
-  // While somebody waits, by the least rate in force meanwhile.
+  // While a request waits, the time is bounded by the smallest rate in force.
   (* anyconst *) logic [RATE_BITS-1:0] least;
   wire waits = rst_ni && asks && !deliver && limited && rate_i >= least && burst_i == burst;
   logic waited, late;
@@ -138,7 +139,7 @@ module source_gap #(
   always_comb
     if (rst_ni) begin
       if (BURST_BITS == 0 && deliver && delivered && limited) p_gap : assert (sum[PHASE_BITS]);
-      // Closed for T clocks, counted from the delivery, and not for one more.
+      // The limiter is closed for T clocks from the delivery on, and not for one more.
       if (runs && (BURST_BITS == 0 || asks) && same && !open_before) p_interval : assert (open == ran_out);
       if (waited && late && asks && limited && rate_i >= least && burst_i == burst) p_live : assert (deliver);
 
@@ -148,7 +149,8 @@ module source_gap #(
       if (waited && !open) i_waited : assert (phase >= at_least);
     end
   always_comb begin
-    // At the bound: T is no power of two, and the next delivery comes T clocks after the first.
+    // A case at the bound: T is no power of two, and the next delivery comes T clocks after the
+    // first.
     c_interval : cover (rst_ni && runs && ran_out && deliver && rate == 3 << (PHASE_BITS - 4));
     c_gap : cover (rst_ni && delivered && deliver && limited && sum == {1'b1, {PHASE_BITS{1'b0}}});
     c_live : cover (rst_ni && late && deliver && least == 3 << (PHASE_BITS - 4));

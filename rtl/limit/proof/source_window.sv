@@ -74,7 +74,7 @@ module source_window #(
     assume (BURST_BITS == 0 ? burst_i == 1'b1 : burst_i != '0);
   end
 
-  // What the machine holds; the runner connects these.
+  // The state of the machine. The runner connects these wires.
   (* keep *)
   wire [PHASE_BITS-1:0] phase;
   (* keep *)
@@ -83,7 +83,8 @@ module source_window #(
   wire [LeftBits-1:0] left;
 
   localparam int Bits = 2 * LeftBits + 4;
-  // The curve's refills that the limiter has not given yet. It is one ahead if the window began in the midst of an interval.
+  // The number of refills that the curve has given and the limiter has not. It is one more if the
+  // window began within an interval.
   logic signed [Bits-1:0] lead_before;
   logic first;
   wire signed [Bits-1:0] lead = !first ? lead_before : phase > gathered ? 1 : 0;
@@ -103,14 +104,14 @@ module source_window #(
       i_spare : assert ($signed(Bits'(spare)) >= unit * lead + $signed(Bits'(left)));
     end
   always_comb begin
-    // N + 1 at T, and 2 * N - 1 within 2 clocks.
+    // A case with N + 1 deliveries within T, and one with 2 * N - 1 within 2 clocks.
     c_bucket :
     cover (watch && !most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
     c_bursty :
     cover (watch && most_bursty && intervals == 1 && spare == 0 && deliver_before && most_burst == 2 && most_rate == 3 << (PHASE_BITS - 4));
   end
 
-  // Of the window.
+  // The number of intervals in the window.
   logic [2:0] intervals;
   logic deliver_before;
   always_ff @(posedge clk_i) begin

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Stands in for weir_limit_source in the proofs of the memory form: a clock here is a visit of the scan there. What scan.sv proves is that the scan
-// visits each source once in S clocks and finds what it left there.
+// Takes the place of weir_limit_source in the proofs of the memory form. A clock here stands for a
+// visit of the scan. scan.sv proves that the scan visits each source once in S clocks, and finds
+// the state that its last visit left.
 `default_nettype none
 
 module weir_limit_source #(

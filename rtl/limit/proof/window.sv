@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Ghost: LIMIT-SILICON-2. Any window that begins with a delivery, and the most permissive rate and burst in force in it, all chosen by the solver.
+// Ghost code for LIMIT-SILICON-2. The solver chooses any window that begins with a delivery, and
+// the most permissive rate and burst that are in force in it.
 //
-// `spare` is how many more may be delivered: with k = floor(t / T) at t clocks after the beginning and c deliveries from there on
+// `spare` is the number of deliveries that the curve still allows. With k = floor(t / T) at t
+// clocks after the beginning, and c deliveries since then, it is
 //
 //     bucket N + k - c,    bursty N * (k + 2) - 1 - c.
 //
-// A window that has got back what it began with is given up: if it broke the curve later, the one that begins at its next delivery would, too. So the
-// ghost is finite, and the windows are of any length.
+// A window is abandoned when `spare` has its initial value again: if the source broke the curve
+// later, the window that begins at its next delivery would show it, too. So the ghost state is
+// finite although windows can have any length.
 `default_nettype none
 
 module window #(
@@ -21,16 +24,16 @@ module window #(
     input wire bursty_i,
     input wire [RATE_BITS-1:0] rate_i,
     input wire [BURST_BITS-1:0] burst_i,
-    // The window begins in this clock.
+    // High in the clock in which the window begins.
     output wire begin_o,
-    // In a window, from the clock after it began.
+    // High in a window, from the clock after its beginning.
     output logic watch_o,
     output logic [BURST_BITS+1:0] spare_o,
     output wire [PHASE_BITS-1:0] gathered_o,
     output wire over_o,
-    // No more than this can be left.
+    // An upper bound on what can be left.
     output wire [BURST_BITS-1:0] settled_o,
-    // The curve: bursty, T's rate, N.
+    // The parameters of the curve: bursty, the rate of T, and N.
     output wire bursty_o,
     output wire [RATE_BITS-1:0] rate_o,
     output wire [BURST_BITS-1:0] burst_o
@@ -51,7 +54,7 @@ module window #(
   assign rate_o   = most_rate;
   assign burst_o  = most_burst;
 
-  // The burst of the clock before a window counts as one that is in force in it.
+  // The burst in the clock before a window counts as being in force in the window.
   logic [BURST_BITS-1:0] burst_before;
   logic known;
   initial known = 1'b0;
@@ -61,7 +64,7 @@ module window #(
   always_ff @(posedge clk_i) begin
     burst_before <= burst_i;
     known <= 1'b1;
-    // A delivery that passed because LIMIT was off may begin a window, but not be inside.
+    // A delivery that passed because LIMIT was off may begin a window, but must not be inside one.
     watch_o <= begin_o || (watch_o && limit_i && permitted && spare_next < full);
     spare_o <= spare_next;
   end
@@ -78,7 +81,7 @@ module window #(
       .over_o
   );
 
-  // Of the clock itself: a delivery that is one too many.
+  // High in the clock of a delivery that is one too many.
   always_comb
     if (watch_o && limit_i && permitted && deliver_i) begin
       p_window : assert (spare_o != '0);

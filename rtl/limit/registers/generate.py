@@ -45,8 +45,8 @@ class Map:
         for power in (self.base, self.stride):
             if power & (power - 1):
                 raise ValueError(f"{power:#x} is not a power of two")
-        # The registers must fit into the lower half of a source's slot of addresses; BEGAN needs
-        # one more code.
+        # The registers must fit into the lower half of a source's address slot. BEGAN needs one
+        # more code.
         if len(self.registers) >= self.stride // 4 or self.base < self.source.array_dimensions[0] * self.stride:
             raise ValueError("the registers of the sources do not fit where they are")
 

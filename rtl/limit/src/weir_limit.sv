@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Weir's limiter in silicon: between interrupt sources and the interrupt controller, it lets each source through at most as often as it was told,
-// whatever the source does (regehr2005 §3.4, §8). README.md is the manual; core/CONTRACTS.md numbers what is promised, LIMIT-SILICON-*.
+// Weir's limiter in silicon. It stands between interrupt sources and the interrupt controller, and lets each source through at most as often as its
+// limit allows, whatever the source does (regehr2005 §3.4, §8). README.md is the manual; core/CONTRACTS.md numbers the promises as LIMIT-SILICON-*.
 `default_nettype none
 
 module weir_limit #(
-    // 1 to 1024.
+    // The number of sources, 1 to 1024.
     parameter int SOURCES = 1,
-    // 0: registers for each source, one tick is one clock. 1: memory that is scanned, one tick is a scan.
+    // 0: each source has registers, and a tick is a clock. 1: the state is in memory that is scanned, and a tick is a scan.
     parameter int FORM = 0,
-    // An interval is ceil(2**PHASE_BITS / RATE) ticks; 1 to 32. RATE is a register of RATE_BITS <= PHASE_BITS.
+    // An interval is ceil(2**PHASE_BITS / RATE) ticks. PHASE_BITS is 1 to 32. RATE is a register of RATE_BITS <= PHASE_BITS.
     parameter int PHASE_BITS = 24,
     parameter int RATE_BITS = 24,
-    // 0: strict only; to 8: bucket and bursty, too, of up to 2**BURST_BITS - 1.
+    // 0: strict only. 1 to 8: also bucket and bursty, with bursts of up to 2**BURST_BITS - 1.
     parameter int BURST_BITS = 0,
-    // 0 to 16: the width of the count of requests that were held back.
+    // The width of the counter of requests that were held back, 0 to 16.
     parameter int HELD_BITS = 0,
-    // Per source: 1: it asks as long as its line is high; 0: by a rising edge.
+    // For each source: 1: it requests as long as its line is high; 0: it requests by a rising edge.
     parameter logic [SOURCES-1:0] LEVEL = '0,
-    // Flip-flops from the lines to this clock: 0 (they are of this clock), 2 or 3.
+    // The number of synchroniser flip-flops: 0 (the lines belong to this clock), 2 or 3.
     parameter int SYNC = 2,
-    // 0: the values at power-up (FPGAs), 1: synchronous, 2: asynchronous; active low.
+    // 0: no reset, but values at power-up (FPGAs); 1: synchronous; 2: asynchronous. The reset is active low.
     parameter int RESET = 1,
-    // 1: irq_o is high for one clock per delivery; 0: until ack_i.
+    // 1: irq_o is high for one clock per delivery; 0: it is high until ack_i.
     parameter int PULSE = 0,
-    // What 0 leaves out costs no gate: reading what software wrote, the user's enable bits, the bits that switch limits off, overload detection,
-    // locks; 1 adds messages, and brings the bypass.
+    // A feature that is 0 costs no gate: reading what software wrote, the user's enable bits, the bits that switch limits off, overload detection,
+    // and locks. MSI = 1 adds messages, and BYPASS = 1 adds the bypass.
     parameter int READBACK = 1,
     parameter int ENABLES = 1,
     parameter int LIMITS = 1,
@@ -33,7 +33,7 @@ module weir_limit #(
     parameter int MSI = 0,
     parameter int BYPASS = 1,
     localparam int BurstBits = BURST_BITS == 0 ? 1 : BURST_BITS,
-    // The registers after reset, source 0 in the lowest bits. RATE_RESET 0: nothing passes before RATE is written, unless LIMIT is off.
+    // The registers after reset, source 0 in the lowest bits. If RATE_RESET is 0, nothing passes before RATE is written, unless LIMIT is off.
     parameter logic [SOURCES*RATE_BITS-1:0] RATE_RESET = {SOURCES{RATE_BITS'(1)}},
     parameter logic [SOURCES*BurstBits-1:0] BURST_RESET = {SOURCES{BurstBits'(1)}},
     parameter logic [SOURCES-1:0] ENABLE_RESET = '0,
@@ -42,7 +42,7 @@ module weir_limit #(
 ) (
     input wire clk_i,
     input wire rst_ni,
-    // APB4
+    // The APB4 bus.
     input wire psel_i,
     input wire penable_i,
     input wire pwrite_i,
@@ -52,23 +52,23 @@ module weir_limit #(
     output wire pready_o,
     output wire [31:0] prdata_o,
     output wire pslverr_o,
-    // Lines from the sources, and to the interrupt controller; ack_i: its claim or completion, one clock.
+    // The lines from the sources, and to the interrupt controller. ack_i is the controller's claim or completion, for one clock.
     input wire [SOURCES-1:0] irq_i,
     input wire [SOURCES-1:0] ack_i,
     output wire [SOURCES-1:0] irq_o,
-    // Requests and deliveries as messages: numbers of sources.
+    // Requests and deliveries as messages, which are numbers of sources.
     input wire msi_valid_i,
     input wire [9:0] msi_number_i,
     output wire msi_ready_o,
     output wire msi_valid_o,
     output wire [9:0] msi_number_o,
     input wire msi_ready_i,
-    // 1: irq_i of the enabled sources goes to irq_o, without a clock.
+    // 1: irq_i of the enabled sources goes to irq_o combinationally.
     input wire bypass_i,
-    // An overload has begun at a source with NOTIFY.
+    // High if an overload has begun at a source with NOTIFY.
     output wire overload_irq_o
 );
-  // Every tool stops at a module that is not there.
+  // Every tool stops at a module that does not exist.
   localparam bit Fits = SOURCES >= 1 && SOURCES <= 1024 && PHASE_BITS >= 1 && PHASE_BITS <= 32 && RATE_BITS >= 1 && RATE_BITS <= PHASE_BITS;
   localparam bit FitsToo = BURST_BITS >= 0 && BURST_BITS <= 8 && HELD_BITS >= 0 && HELD_BITS <= 16 && SYNC != 1 && SYNC >= 0 && SYNC <= 3;
   if (!Fits || !FitsToo) begin : g_wrong

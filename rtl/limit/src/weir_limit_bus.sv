@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// APB4: decodes the address, answers for the build, and refuses everything that can be refused without knowing the state of a source, so that
-// nothing is ever truncated.
+// The APB4 interface. It decodes the address, answers reads of the parameters, and rejects every access that can be rejected without knowing the
+// state of a source, so that nothing is ever truncated.
 `default_nettype none
 
 module weir_limit_bus #(
@@ -28,7 +28,7 @@ module weir_limit_bus #(
     output wire pready_o,
     output wire [31:0] prdata_o,
     output wire pslverr_o,
-    // To weir_limit_lines or weir_limit_scan.
+    // The connection to weir_limit_lines or weir_limit_scan.
     input wire [31:0] tick_i,
     output wire reg_valid_o,
     output wire reg_write_o,
@@ -39,14 +39,14 @@ module weir_limit_bus #(
     input wire [31:0] reg_rdata_i,
     input wire reg_error_i
 );
-  // Registers that exist, and may be read or written.
+  // Which registers exist, and may be read or written.
   localparam bit Shown = READBACK != 0;
   localparam bit Counts = HELD_BITS != 0;
   localparam bit Overloads = OVERLOAD != 0;
   // BEGAN has one bit per source.
   localparam int BeganWords = (SOURCES + 31) / 32;
 
-  // Bits of CONTROL that this build does not have must be written as they are.
+  // Bits of CONTROL that this build does not have must be written with their fixed values.
   localparam logic [31:0] ControlVaries =
       (32'(ENABLES != 0) << weir_limit_map::ControlEnable) | (32'(LIMITS != 0) << weir_limit_map::ControlLimit) |
       (32'(BURST_BITS != 0) << weir_limit_map::ControlPolicy) | (32'(OVERLOAD != 0) << weir_limit_map::ControlNotify) |
@@ -66,10 +66,10 @@ module weir_limit_bus #(
   wire access = psel_i && penable_i;
   wire of_source = paddr_i[weir_limit_map::SourceBit];
   wire [9:0] source = paddr_i[weir_limit_map::SourceBit-1:weir_limit_map::StrideBits];
-  // Written so that a power of two needs no subtraction.
+  // Written so that no subtraction is needed if SOURCES is a power of two.
   wire beyond = (SOURCES & (SOURCES - 1)) == 0 ? (11'(source) >> $clog2(SOURCES)) != '0 : source > 10'(SOURCES - 1);
   wire [2:0] which = paddr_i[weir_limit_map::StrideBits-1:2];
-  // The words below the sources' registers.
+  // The number of the word, for the registers below those of the sources.
   wire [12:0] word = paddr_i[weir_limit_map::SourceBit-1:2];
   wire whole = paddr_i[1:0] == '0 && (!pwrite_i || pstrb_i == '1);
   // The sources of a word of BEGAN.
@@ -78,7 +78,7 @@ module weir_limit_bus #(
   logic fits, build;
   logic [31:0] build_rdata;
 
-  // Reading or writing this address, with this value, can be done.
+  // High if this address can be read, or written with this value.
   always_comb begin
     fits = 1'b0;
     build = 1'b0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A register. All state of rtl/limit is in these but that of synchronisers and memories, so that the way of resetting is chosen in one place.
+// A register. It holds all state of rtl/limit except synchronisers and memories, so that the kind of reset is chosen in one place.
 `default_nettype none
 
 module weir_limit_ff #(
     parameter int WIDTH = 1,
-    // 0: none, the value at power-up is INIT (FPGAs); 1: synchronous; 2: asynchronous.
+    // 0: no reset, and INIT is the value at power-up (FPGAs); 1: synchronous; 2: asynchronous.
     parameter int RESET = 1,
     parameter logic [WIDTH-1:0] INIT = '0
 ) (

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One source of the register form: its note, its limiter, its registers.
+// One source of the register form: its noted request, its limiter and its registers.
 `default_nettype none
 
 module weir_limit_line #(
@@ -7,7 +7,7 @@ module weir_limit_line #(
     parameter int RATE_BITS = 24,
     parameter int BURST_BITS = 0,
     parameter int HELD_BITS = 0,
-    // 1: asks as long as level_i stands; 0: an edge is noted.
+    // 1: the source requests as long as level_i is high; 0: edges are noted as requests.
     parameter logic LEVEL = 1'b0,
     parameter int RESET = 1,
     parameter int READBACK = 1,
@@ -25,17 +25,17 @@ module weir_limit_line #(
     input wire clk_i,
     input wire rst_ni,
     input wire level_i,
-    // An edge of level_i, and a request that is noted: of an EDGE source an edge or a message, of a LEVEL source nothing.
+    // An edge of level_i, and a request to note. For an EDGE source this is an edge or a message, for a LEVEL source nothing.
     input wire edge_i,
     input wire request_i,
-    // The output still holds the last delivery.
+    // High while the output still holds the last delivery.
     input wire held_i,
     output wire deliver_o,
     output wire enable_o,
-    // OVERLOAD rises; the interrupt that it may make is wanted.
+    // High when OVERLOAD rises, and whether the source wants the overload interrupt.
     output wire begins_o,
     output wire notify_o,
-    // Register `which_i` is accessed, in this clock; a write that is refused changes nothing.
+    // Register `which_i` is accessed in this clock. A rejected write changes nothing.
     input wire [2:0] which_i,
     input wire write_i,
     input wire [31:0] wdata_i,
@@ -218,7 +218,7 @@ module weir_limit_line #(
         .d_i(lock || (writes_control && wdata_i[weir_limit_map::ControlLock])),
         .q_o(lock)
     );
-    // All of CONTROL but ENABLE is as it was.
+    // High if the write changes no bit of CONTROL except ENABLE.
     wire same = wdata_i[weir_limit_map::ControlLimit] == limit && wdata_i[weir_limit_map::ControlPolicy] == bursty &&
         wdata_i[weir_limit_map::ControlNotify] == notify && wdata_i[weir_limit_map::ControlLock];
     wire fixes = which_i == weir_limit_map::RegRate || which_i == weir_limit_map::RegBurst || (which_i == weir_limit_map::RegControl && !same);
@@ -251,7 +251,7 @@ module weir_limit_line #(
     end
     if (HELD_BITS != 0 && which_i == weir_limit_map::RegHeld) rdata_o = held_count;
   end
-  // The bus has refused what does not fit.
+  // The bus has already rejected values that do not fit.
   wire unused_write = &{1'b0, wdata_i, held_count, writes_control};
 endmodule
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The register form: each source has its own limiter. weir_limit_scan, the memory form, has the same parameters and ports.
+// The register form, in which each source has its own limiter. weir_limit_scan, the memory form, has the same parameters and ports.
 `default_nettype none
 
 module weir_limit_lines #(
@@ -17,7 +17,7 @@ module weir_limit_lines #(
     parameter int LOCK = 1,
     parameter int MSI = 0,
     localparam int BurstBits = BURST_BITS == 0 ? 1 : BURST_BITS,
-    // After reset; source 0 in the lowest bits.
+    // The register values after reset, with source 0 in the lowest bits.
     parameter logic [SOURCES*RATE_BITS-1:0] RATE_RESET = {SOURCES{RATE_BITS'(1)}},
     parameter logic [SOURCES*BurstBits-1:0] BURST_RESET = {SOURCES{BurstBits'(1)}},
     parameter logic [SOURCES-1:0] ENABLE_RESET = '0,
@@ -26,29 +26,29 @@ module weir_limit_lines #(
 ) (
     input wire clk_i,
     input wire rst_ni,
-    // The lines, in this clock, and their rising edges.
+    // The synchronised lines, and their rising edges.
     input wire [SOURCES-1:0] level_i,
     input wire [SOURCES-1:0] edge_i,
-    // A message is an edge of the source with its number; always taken. Numbers of no source, or of a LEVEL one, do nothing.
+    // A message counts as an edge of the source with its number, and is always accepted. A number of no source, or of a LEVEL source, has no effect.
     input wire msi_valid_i,
     input wire [9:0] msi_number_i,
-    // The output still holds the last delivery: there must not be another one.
+    // High while the output still holds the last delivery, so that there must not be another one.
     input wire [SOURCES-1:0] held_i,
-    // One clock per delivery.
+    // High for one clock per delivery.
     output wire [SOURCES-1:0] deliver_o,
-    // The user's enable bits, for the outputs.
+    // The user's enable bits, which the outputs need.
     output wire [SOURCES-1:0] enable_o,
     output wire overload_irq_o,
-    // Clocks in which a phase grows once.
+    // The number of clocks per tick, in which a phase grows once.
     output wire [31:0] tick_o,
-    // An access; all inputs are kept until reg_ready_o. The bus has refused whatever can be refused without knowing the state of a source.
+    // An access. All inputs are stable until reg_ready_o. The bus has rejected what can be rejected without a source's state.
     input wire reg_valid_i,
     input wire reg_write_i,
     input wire [2:0] reg_which_i,
-    // The source; of BEGAN the word.
+    // The number of the source, or for BEGAN the number of the word.
     input wire [9:0] reg_source_i,
     input wire [31:0] reg_wdata_i,
-    // The access takes effect in this clock; or, with reg_error_o, has none, since the source is locked.
+    // High in the clock in which the access takes effect, or, with reg_error_o, is rejected because the source is locked.
     output wire reg_ready_o,
     output wire [31:0] reg_rdata_o,
     output wire reg_error_o
@@ -120,7 +120,7 @@ module weir_limit_lines #(
     wire unused = &{1'b0, begins, notify};
   end
 
-  // The lines that are not selected read as 0.
+  // Lines that are not selected read as 0.
   wire [31:0] began_word = 32'(began_words >> {reg_source_i[4:0], 5'd0});
   for (genvar bit_number = 0; bit_number < 32; bit_number++) begin : g_rdata
     wire [SOURCES-1:0] column;

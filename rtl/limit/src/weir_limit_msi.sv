@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sends the numbers of the sources that wait, one after the other. It looks at one source a clock, in turn, so that each is sent within SOURCES
-// clocks and those in which the receiver is not ready, whatever the others do.
+// Sends the numbers of the waiting sources one after the other. It looks at one source per clock, in turn. So each number is sent within SOURCES
+// clocks plus those in which the receiver is not ready, whatever the other sources do.
 `default_nettype none
 
 module weir_limit_msi #(
@@ -11,7 +11,7 @@ module weir_limit_msi #(
     input wire clk_i,
     input wire rst_ni,
     input wire [SOURCES-1:0] waiting_i,
-    // The number of this source is kept here from the next clock on.
+    // High for a source whose number is stored here from the next clock on.
     output wire [SOURCES-1:0] taken_o,
     output wire msi_valid_o,
     output wire [9:0] msi_number_o,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What becomes of a delivery: a pulse, a level that is held until it is acknowledged, or a message.
+// Turns a delivery into a pulse, into a level that is held until it is acknowledged, or into a message.
 `default_nettype none
 
 module weir_limit_output #(
     parameter int SOURCES = 1,
     parameter logic [SOURCES-1:0] LEVEL = '0,
-    // 1: one clock per delivery; 0: held.
+    // 1: a pulse of one clock per delivery; 0: a level that is held.
     parameter int PULSE = 0,
-    // 1: each delivery is a number on the stream, and no line.
+    // 1: each delivery is a source's number on the stream, and the lines are not used.
     parameter int MSI = 0,
     parameter int BYPASS = 1,
     parameter int RESET = 1
@@ -16,13 +16,13 @@ module weir_limit_output #(
     input wire rst_ni,
     input wire [SOURCES-1:0] deliver_i,
     input wire [SOURCES-1:0] enable_i,
-    // Synchronised, and as they come.
+    // The lines, synchronised and not synchronised.
     input wire [SOURCES-1:0] level_i,
     input wire [SOURCES-1:0] raw_i,
     input wire [SOURCES-1:0] ack_i,
-    // Combinational, so that it works while the clock stands.
+    // The bypass is combinational, so that it works while the clock is stopped.
     input wire bypass_i,
-    // There must be no other delivery yet.
+    // High for a source that cannot have another delivery yet.
     output wire [SOURCES-1:0] held_o,
     output wire [SOURCES-1:0] irq_o,
     output wire msi_valid_o,
@@ -37,7 +37,7 @@ module weir_limit_output #(
     wire unused = &{1'b0, clk_i, rst_ni, level_i, ack_i};
   end else begin : g_held
     wire [SOURCES-1:0] held, release_held;
-    // A delivery cannot be released in its own clock: nobody has seen it.
+    // A delivery cannot be acknowledged in its own clock, because nobody has seen it yet.
     weir_limit_ff #(
         .WIDTH(SOURCES),
         .RESET(RESET)

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The limiters of many sources with their state in memory (regehr2005 §3.4, §4): the same ports as weir_limit_lines, which keeps it in registers.
+// The limiters of many sources with their state in memory (regehr2005 §3.4, §4). The ports are those of weir_limit_lines.
 //
-// A scan visits source after source, one a clock, in rows of GROUP; after each row one clock is the bus's. It never waits, so each source is visited each
+// A scan visits one source per clock, in rows of GROUP. After each row a clock is the bus's. The scan never waits, so it visits each source every
 //
 //     S = (GROUP + 1) * max(2, ceil(SOURCES / GROUP)) clocks (tick_o),
 //
-// whatever comes over the lines and the bus. A visit is to a source what a clock is to weir_limit_lines. From a delivery to the next one in overload there
-// are exactly T = S * ceil(2**PHASE_BITS / rate) clocks. A source that may be delivered is delivered at most S + GROUP + 2 clocks after the clock of its
-// edge, and exactly GROUP + 2 clocks after its row's turn. Edges of one source between two of its visits are one request.
+// whatever comes over the lines and the bus. A visit corresponds to a clock of weir_limit_lines. In overload, the time from a delivery to the next
+// one is exactly T = S * ceil(2**PHASE_BITS / rate) clocks. A source whose limit is open is delivered at most S + GROUP + 2 clocks after the clock of
+// its edge, and exactly GROUP + 2 clocks after its row's turn. Several edges of a source between two of its visits are one request.
 //
 //     clock    turn of row r  | 1 ... GROUP            | GROUP + 1           | GROUP + 2
 //     address  r's source 0   | r's source 1 ... , bus | next row's source 0 |
 //     decide                  | r's source 0 ... last  | bus                 |
 //     deliver                                          | turn of the next row| deliver_o of row r
 //
-// After reset a first round writes the memories. What is requested meanwhile is kept, and the bus waits.
+// After reset a first round writes the memories. Requests in this round are kept, and the bus waits.
 //
-// A bus access ends, however many sources there are, so many clocks after its first at most: CONTROL, RATE and BURST
-// 2 * GROUP + 5 (and a write has its effect on all that deliver_o gives from the next clock on), STATUS and HELD
-// 2 * GROUP + 2, BEGAN GROUP + 1.
+// The duration of a bus access does not depend on the number of sources. It is at most, in clocks after its first one: for CONTROL, RATE and BURST
+// 2 * GROUP + 5 (a write then affects everything that deliver_o gives from the next clock on), for STATUS and HELD 2 * GROUP + 2, for BEGAN GROUP +
+// 1.
 `default_nettype none
 
 module weir_limit_scan #(
@@ -35,10 +35,10 @@ module weir_limit_scan #(
     parameter int OVERLOAD = 1,
     parameter int LOCK = 1,
     parameter int MSI = 0,
-    // Sources in a row, a power of two from 2 to 32: more make S smaller and the way of a row longer.
+    // The number of sources in a row, a power of two from 2 to 32. A larger number makes S smaller, and the way through a row longer.
     parameter int GROUP = 8,
     localparam int LeftBits = BURST_BITS == 0 ? 1 : BURST_BITS,
-    // Per source, source 0 in the lowest bits.
+    // The values for each source, with source 0 in the lowest bits.
     parameter logic [SOURCES*RATE_BITS-1:0] RATE_RESET = {SOURCES{RATE_BITS'(1)}},
     parameter logic [SOURCES*LeftBits-1:0] BURST_RESET = {SOURCES{LeftBits'(1)}},
     parameter logic [SOURCES-1:0] ENABLE_RESET = '0,
@@ -66,7 +66,7 @@ module weir_limit_scan #(
     output wire reg_error_o
 );
   localparam int Needed = (SOURCES + GROUP - 1) / GROUP;
-  // A delivery must have arrived at the output that holds it before its row's next turn.
+  // There are at least two rows: a delivery must reach the output that holds it before its row's next turn.
   localparam int Rows = Needed < 2 ? 2 : Needed;
   localparam int RowBits = $clog2(Rows);
   localparam int ColumnBits = $clog2(GROUP);
@@ -74,7 +74,7 @@ module weir_limit_scan #(
   localparam int CountBits = HELD_BITS == 0 ? 1 : HELD_BITS;
   assign tick_o = 32'((GROUP + 1) * Rows);
 
-  // ---- The scan: the visit whose address is at the memories, and the one that is decided a clock later.
+  // ---- The scan: one visit has its address at the memories, and the visit before it is decided.
   logic [ColumnBits-1:0] column;
   logic [RowBits-1:0] row;
   logic slot, begins, last_row, init, turn;
@@ -104,7 +104,7 @@ module weir_limit_scan #(
   );
   assign index = slot ? reg_source_i[IndexBits-1:0] : {row, column};
 
-  // ---- Requests in, deliveries out.
+  // ---- Requests in and deliveries out.
   logic [GROUP-1:0] row_came, row_level, row_is_level, row_busy, came, level, is_level, busy, given;
   logic [3*GROUP-1:0] looked;
   logic [ColumnBits-1:0] first;
@@ -144,7 +144,7 @@ module weir_limit_scan #(
       .d_i({takes ? {looked, row_busy} : {came >> 1, level >> 1, is_level >> 1, busy >> 1}, {deliver_b, given[GROUP-1:1]}}),
       .q_o({came, level, is_level, busy, given})
   );
-  // STATUS shows what the bus's source asks.
+  // STATUS also shows whether the bus's source requests.
   assign takes = turn || (READBACK != 0 && slot);
   assign first = READBACK != 0 ? index[ColumnBits-1:0] : '0;
   assign looked = {row_came[GROUP-1:1], row_came[first], row_level[GROUP-1:1], row_level[first], row_is_level[GROUP-1:1], row_is_level[first]};
@@ -159,7 +159,7 @@ module weir_limit_scan #(
   logic enable, limit, bursty, notify;
   logic noted, noted_c, waits, open, rests, clear;
 
-  // A request: what was noted before or came since (EDGE); the level (LEVEL).
+  // A request: for EDGE sources one that was noted before or has come since, for LEVEL sources the level.
   assign waits = is_level[0] ? level[0] && !busy[0] : noted || came[0];
   weir_limit_scan_step #(
       .PHASE_BITS(PHASE_BITS),
@@ -180,7 +180,7 @@ module weir_limit_scan #(
       .clear_o(clear),
       .left_o(left_next)
   );
-  // After reset nothing is left, so that a reset buys no delivery.
+  // After reset the whole burst is used up, so that a reset gains no delivery.
   weir_limit_ff #(
       .WIDTH(PHASE_BITS + LeftBits + 1),
       .RESET(RESET)
@@ -202,12 +202,12 @@ module weir_limit_scan #(
       .read_data_o({phase, left, noted})
   );
 
-  // ---- STATUS and HELD. The bus's clock is a visit of its source, too, which leaves the source as it is, but for HELD.
-  // It does not count for the row of the visits before and that of the visits after it, since these are on their ways
-  // to and from the memories. There the scan has been or soon is at the source.
+  // ---- STATUS and HELD. In the bus's clock its source is visited, too. Such a visit changes nothing but HELD. It cannot be used if the source is in
+  // the row visited before or after it, whose state is on its way to or from the memories. In these rows the scan itself visits the source at about
+  // the same time.
   //
-  // A master may give an access up while it waits (psel_i or penable_i falls). Its first clock is not `active`, and neither is the one in which it is given
-  // up, so that nothing of it is left when another one comes.
+  // A master may abandon an access while it waits (psel_i or penable_i falls). `active` is low in the first clock of an access, and in the clock in
+  // which it is abandoned, so that nothing of the access is left when the next one comes.
   logic waited, active, visits, looks, near, here;
   logic [RowBits-1:0] row_asked;
   assign visits = reg_which_i == weir_limit_map::RegStatus || reg_which_i == weir_limit_map::RegHeld;
@@ -239,7 +239,7 @@ module weir_limit_scan #(
     endcase
   end
 
-  // ---- HELD: one for each visit that finds a new request and cannot deliver it as such.
+  // ---- HELD counts the visits that find a new request and cannot deliver it.
   if (HELD_BITS == 0) begin : g_no_held
     assign held_data = '0;
   end else begin : g_held

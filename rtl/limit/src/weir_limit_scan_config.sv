@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// CONTROL, RATE and BURST of the memory form. Only the bus writes them, in the clock after each row that is its own, so that the scan never meets it.
+// CONTROL, RATE and BURST of the memory form. Only the bus writes them, in its clock after each row, so it never conflicts with the scan.
 //
-// A read looks in its clock. A write looks whether the source is locked (if there are locks), writes in its next clock, and is done when the last delivery
-// that was decided before it is out.
+// A read takes one bus clock. A write first checks whether the source is locked (if there are locks), and writes in the next bus clock. It is
+// complete when the last delivery that was decided before it has left the scan.
 `default_nettype none
 
 module weir_limit_scan_config #(
@@ -29,7 +29,7 @@ module weir_limit_scan_config #(
     input wire rst_ni,
     input wire [IndexBits-1:0] index_i,
     input wire [IndexBits-1:0] index_b_i,
-    // The clock is the bus's, and index_i its source.
+    // High in the clock of the bus. index_i is then its source.
     input wire slot_i,
     input wire init_i,
     input wire scan_b_i,
@@ -43,14 +43,14 @@ module weir_limit_scan_config #(
     output wire [SOURCES-1:0] enables_o,
     input wire active_i,
     input wire write_i,
-    // CONTROL, RATE or BURST.
+    // The register: CONTROL, RATE or BURST.
     input wire [2:0] which_i,
     input wire [31:0] wdata_i,
     output wire ready_o,
     output logic [31:0] rdata_o,
     output wire error_o
 );
-  // LOCK, NOTIFY, POLICY, LIMIT, ENABLE as in CONTROL, without the hole.
+  // The bits LOCK, NOTIFY, POLICY, LIMIT and ENABLE of CONTROL, without the unused bit between them.
   localparam int ControlBits = 5;
   localparam int WordBits = ControlBits + LeftBits + RATE_BITS;
   localparam logic [ControlBits-1:0] Exist = {LOCK != 0, NOTIFY != 0, BURST_BITS != 0, LIMITS != 0, ENABLES != 0};
@@ -61,8 +61,8 @@ module weir_limit_scan_config #(
     2'b0, POLICY_RESET[0], LIMIT_RESET[0], ENABLE_RESET[0], BURST_RESET[LeftBits-1:0], RATE_RESET[RATE_BITS-1:0]
   };
 
-  // ---- The bus's turns: look (a clock after the address), write, wait for what is on its way. An access that is given up leaves none of them behind: the
-  // next one would else write without a look at its source's lock.
+  // ---- The phases of a write: check (a clock after the address), write, and wait for deliveries on their way. An abandoned access must leave none
+  // of them behind: otherwise the next access would write without checking whether its source is locked.
   logic look, checked, writes, changes, lock_error;
   logic [2:0] drain;
   assign writes = slot_i && !init_i && active_i && write_i && (checked || LOCK == 0) && drain == '0;
@@ -83,7 +83,7 @@ module weir_limit_scan_config #(
   assign ready_o = active_i && (look && (!write_i || lock_error) || drain[2]);
   assign error_o = look && lock_error;
 
-  // ---- The memories. In the first round after reset the scan writes them.
+  // ---- The memories, which the scan writes in the first round after reset.
   logic [WordBits-1:0] fill, data;
   logic [ControlBits-1:0] control, control_new;
   logic [31:0] shown;
@@ -108,7 +108,7 @@ module weir_limit_scan_config #(
     assign address = index_i;
     wire unused = &{1'b0, index_b_i, scan_b_i, init_b_i};
   end else begin : g_each
-    // Gates, and not a memory that is there at power-up: an ASIC has none.
+    // These are gates instead of a memory with power-up values, because an ASIC has none.
     localparam int Cells = 2 ** IndexBits;
     logic [WordBits-1:0] value_next, value;
     logic [Cells*WordBits-1:0] values;
@@ -122,7 +122,7 @@ module weir_limit_scan_config #(
         BURST_RESET[Source*LeftBits+:LeftBits],
         RATE_RESET[Source*RATE_BITS+:RATE_BITS]
       };
-      // Bit for bit, all sources side by side: a bit is looked up by the source's number alone.
+      // The memory is arranged by bits, with all sources side by side: the source's number alone selects a bit.
       for (genvar b = 0; b < WordBits; b++) begin : g_bit
         assign values[b*Cells+source] = Value[b];
       end
@@ -195,7 +195,7 @@ module weir_limit_scan_config #(
   assign limit_o = LIMITS == 0 || control[1];
   assign bursty_o = BURST_BITS != 0 && control[2];
   assign notify_o = control[3];
-  // All of CONTROL but ENABLE must be as it was.
+  // High if the write changes a bit of CONTROL other than ENABLE.
   assign changes = which_i != weir_limit_map::RegControl || ((control_new ^ control) & Exist & 5'b11110) != '0;
   assign lock_error = LOCK != 0 && control[4] && write_i && changes;
 
@@ -210,7 +210,7 @@ module weir_limit_scan_config #(
     if (READBACK == 0) rdata_o = '0;
   end
 
-  // ---- The enable bits once more, for those outputs that hold something or are passed by.
+  // ---- A copy of the enable bits, for outputs that hold deliveries or have a bypass.
   if (ENABLES == 0) begin : g_always
     assign enables_o = '1;
   end else begin : g_enables

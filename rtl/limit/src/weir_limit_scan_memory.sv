@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A memory with one port to write and one to read, a clock later: block RAM on iCE40 and ECP5. Nobody uses what was read in the clock in which the same
-// address was written, so that the families' different answers do not matter (and no gates make them equal).
+// A memory with a write port and a read port, whose data comes a clock later: block RAM on iCE40 and ECP5. Data that is read in the clock in which
+// its address is written is never used, so the families' different results do not matter (and no gates make them equal).
 `default_nettype none
 
 module weir_limit_scan_memory #(
@@ -21,7 +21,7 @@ module weir_limit_scan_memory #(
     if (write_i) cells[write_address_i] <= write_data_i;
     read_data_o <= cells[read_address_i];
 `ifdef __ICARUS__
-    // So that a use of it shows.
+    // In simulation, make a use of this data visible.
     if (write_i && write_address_i == read_address_i) read_data_o <= 'x;
 `endif
   end

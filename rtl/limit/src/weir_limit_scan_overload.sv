@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// OVERLOAD and BEGAN of the memory form. The clocks are weir_limit_scan's: `_b` the visit that is decided, `_c` the one that is written.
+// OVERLOAD and BEGAN of the memory form. Suffixes are weir_limit_scan's stages: `_b` is the visit that is decided, `_c` the one that is written.
 //
-// BEGAN is in memory by rows, side by side as in a word of the bus. The visits of a row take its bits from there one
-// by one, and put them back whole. So the bus has all of a word in its clock: the row that is visited from the
-// registers, the others from memory. It clears a word at once, or not at all.
+// BEGAN is stored in memory by rows, which lie side by side as in a word of the bus. The visits of a row take its bits from there one by one, and
+// write the whole row back. So in its clock the bus has the complete word: the row that is being visited comes from registers, and the others from
+// memory. It clears all of a word at once, or nothing.
 `default_nettype none
 
 module weir_limit_scan_overload #(
@@ -22,14 +22,14 @@ module weir_limit_scan_overload #(
     input wire init_b_i,
     input wire [IndexBits-1:0] index_c_i,
     input wire write_c_i,
-    // The clock is the bus's; index_i is the first source of a row.
+    // High in the clock of the bus. index_i is then the first source of a row.
     input wire slot_i,
     input wire begins_i,
-    // The visit finds a request and the limit closed; it finds the limiter at rest and nothing that asks.
+    // High if the visit finds a request and a closed limit; high if it finds the limiter at rest and no request.
     input wire starts_i,
     input wire ends_i,
     input wire notify_i,
-    // The bus wants a word of BEGAN, and it wanted that in the clock before, too.
+    // High if the bus wants a word of BEGAN, and already wanted it in the clock before.
     input wire active_i,
     input wire write_i,
     input wire [4:0] word_i,
@@ -39,13 +39,13 @@ module weir_limit_scan_overload #(
     output wire overload_o,
     output wire irq_o
 );
-  // Rows in a word of the bus, and words.
+  // The number of rows in a word of the bus, and the number of words.
   localparam int Lanes = 32 / GROUP;
   localparam int LaneBits = $clog2(Lanes);
   localparam int Words = (ROWS + Lanes - 1) / Lanes;
   localparam int AddressBits = Words < 2 ? 1 : $clog2(Words);
 
-  // ---- OVERLOAD. Beginning wins over ending.
+  // ---- OVERLOAD. If it begins and ends at the same time, the beginning wins.
   logic overload_next, overload_c;
   assign overload_next = starts_i || (overload_o && !ends_i);
   weir_limit_ff #(
@@ -68,9 +68,9 @@ module weir_limit_scan_overload #(
       .read_data_o(overload_o)
   );
 
-  // ---- The row that is visited: BEGAN, and `told`, which are the sources with BEGAN that had NOTIFY at their last
-  // visit. The next source's bit is the lowest, what its visit leaves comes in at the top. `loads`: the bits of the
-  // row have come from memory. After the first round they are all 0 without that.
+  // ---- The row that is being visited: BEGAN, and `told`, the sources with BEGAN that had NOTIFY at their last visit. The next source's bit is the
+  // lowest, and the result of its visit is shifted in at the top. `loads`: the row's bits have arrived from memory. After the first round all of them
+  // are 0 without being loaded.
   logic [GROUP-1:0] began, told, began_now, began_row, told_row, clears_row;
   logic [GROUP-1:1] told_now;
   logic [31:0] began_word, told_word;
@@ -82,7 +82,7 @@ module weir_limit_scan_overload #(
   assign decides = scan_b_i && !init_b_i;
   assign began_now = loads ? began_row : began;
   assign told_now = loads ? told_row[GROUP-1:1] : told[GROUP-1:1];
-  // Beginning wins over clearing. The bus has its clock when the last source of a row is decided.
+  // If an overload begins while it is cleared, the beginning wins. The bus's clock is the one in which the last source of a row is decided.
   assign began_next = decides && ((overload_next && !overload_o) || (began_now[0] && !clears_row[GROUP-1]));
   weir_limit_ff #(
       .WIDTH(2 * GROUP + 1),
@@ -96,7 +96,7 @@ module weir_limit_scan_overload #(
       .q_o({began, told, loads})
   );
 
-  // ---- The bus, and the memory. A lane is a memory of its own, since a row is written while the next one is read.
+  // ---- The bus and the memory. Each lane is a separate memory, because a row is written while the next one is read.
   logic [AddressBits-1:0] read_word, write_word;
   logic [Lanes-1:0] silenced;
   logic clears;
@@ -128,8 +128,8 @@ module weir_limit_scan_overload #(
       assign left = began_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
       assign still_told = told_word[lane*GROUP+:GROUP] & ~wdata_i[lane*GROUP+:GROUP];
       assign silenced[lane] = !visited && told_word[lane*GROUP+:GROUP] != '0 && still_told == '0;
-      // The first round writes the lanes that no row has, too. What the bus writes of the row that is visited is stale,
-      // and is written anew in the next clock.
+      // The first round also writes the lanes that no row uses. What the bus writes to the row that is being visited is outdated, and is overwritten
+      // in the next clock.
       assign write = begins_i ? init_b_i || (row_c & 10'(Lanes - 1)) == 10'(lane) : clears;
       weir_limit_scan_memory #(
           .WIDTH(2 * GROUP),
@@ -145,8 +145,8 @@ module weir_limit_scan_overload #(
     end
   end
 
-  // ---- The interrupt: `notices` rows in memory have a source that is told, or the row that is visited has one. So it
-  // falls in the clock after the write that clears the last one.
+  // ---- The interrupt. `notices` counts the rows in memory that have a source in `told`; the interrupt is also high if the visited row has one. So
+  // it falls in the clock after the write that clears the last source.
   localparam int CountBits = RowBits + 1;
   logic [CountBits-1:0] notices, change;
   always_comb begin

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The side of the scan that has something for each source: a flip-flop that keeps a request from the clock in which it comes until the scan takes it, and
-// the way of a delivery back to its source.
+// The part of the scan that exists once per source: a flip-flop that keeps a request until the scan takes it, and the path of a delivery back to its
+// source.
 //
-// The scan takes the requests of a whole row of GROUP sources in one clock, and hands out the deliveries of the row before in the same clock: so a
-// decoder has one line for a row, a flip-flop needs one gate, and where in its row a source lies makes no difference to when it is delivered.
+// In the same clock, the scan takes the requests of a whole row of GROUP sources and outputs the deliveries of the row before. So a decoder needs one
+// line per row, a flip-flop needs one gate, and the time of a delivery does not depend on the source's place in its row.
 `default_nettype none
 
 module weir_limit_scan_requests #(
@@ -11,7 +11,7 @@ module weir_limit_scan_requests #(
     parameter int GROUP = 8,
     parameter int ROWS = 2,
     parameter logic [SOURCES-1:0] LEVEL = '0,
-    // Edges of LEVEL sources are wanted too.
+    // 1: edges of LEVEL sources are needed, too.
     parameter int COUNTS = 0,
     parameter int MSI = 0,
     parameter int RESET = 1,
@@ -25,13 +25,13 @@ module weir_limit_scan_requests #(
     input wire [9:0] msi_number_i,
     input wire [SOURCES-1:0] held_i,
     output wire [SOURCES-1:0] deliver_o,
-    // One clock: the requests of row_i are taken, and what was given to the row before is handed out.
+    // High in the clock in which the requests of row_i are taken and the deliveries of the row before are output.
     input wire turn_i,
     input wire [RowBits-1:0] row_i,
-    // The same in that clock.
+    // The row that is taken in that clock.
     input wire [RowBits-1:0] look_i,
     input wire [GROUP-1:0] given_i,
-    // Of look_i: what came since the last turn, the level (LEVEL sources), which are LEVEL sources, and which cannot be delivered.
+    // About row look_i: what has come since the last turn, the levels (LEVEL sources), which sources are LEVEL, and which cannot be delivered.
     output wire [GROUP-1:0] came_o,
     output wire [GROUP-1:0] level_o,
     output wire [GROUP-1:0] is_level_o,
@@ -67,7 +67,7 @@ module weir_limit_scan_requests #(
       end else begin : g_keep
         logic msi;
         assign msi = MSI != 0 && !LEVEL[source] && msi_valid_i && msi_number_i == 10'(source);
-        // What comes in the clock of the turn waits for the next one.
+        // A request in the clock of the turn waits for the next turn.
         weir_limit_ff #(
             .RESET(RESET)
         ) u_came (

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Lines from another clock, or none, brought to this one, and their rising edges.
+// Synchronises lines from another clock, or from none, to this clock, and finds their rising edges.
 `default_nettype none
 
 module weir_limit_sync #(
     parameter int WIDTH = 1,
-    // Flip-flops in a row: 0 if the lines are of this clock, else 2 or 3.
+    // The number of flip-flops in a row: 0 if the lines belong to this clock, otherwise 2 or 3.
     parameter int SYNC  = 2,
     parameter int RESET = 1
 ) (
@@ -12,7 +12,7 @@ module weir_limit_sync #(
     input wire rst_ni,
     input wire [WIDTH-1:0] line_i,
     output wire [WIDTH-1:0] level_o,
-    // One clock per rising edge. A line that is high when reset ends has risen.
+    // High for one clock per rising edge. If a line is high when the reset ends, this counts as a rising edge.
     output wire [WIDTH-1:0] edge_o
 );
   logic [WIDTH-1:0] previous;

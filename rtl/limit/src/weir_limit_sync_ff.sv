@@ -6,7 +6,7 @@
 
 module weir_limit_sync_ff #(
     parameter int WIDTH = 1,
-    // As weir_limit_ff's.
+    // The same as RESET of weir_limit_ff.
     parameter int RESET = 1
 ) (
     input wire clk_i,

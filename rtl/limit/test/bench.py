@@ -37,7 +37,7 @@ class Bench:
         self.dut.clk_i.value = 0
         self.inputs = Inputs(rst_n=int(SHAPE.reset == 0))
         if SHAPE.reset != 0:
-            # The earlier state is not known.
+            # Apply the inputs now, because their earlier state is not known.
             self.apply()
             await Timer(1, "step")
             await self.edge()

@@ -23,7 +23,7 @@ def behave(numbers, interval, burst, kind, now, last):
     if kind == "storm":
         return now % 2
     if kind == "pairs":
-        # The time around the end of the interval: just before, at, and just after it.
+        # These are the times just before, at and just after the end of the interval.
         distance = now - last
         return int(any(distance == interval * n + d for n in range(1, burst + 2) for d in (-3, -1, 1)) and numbers.random() < 0.7)
     if kind == "bursts":
@@ -57,7 +57,7 @@ async def serves_what_core_serves(dut):
     while bench.now < end:
         now, before = bench.now, i.irq
         i.irq = sum(behave(numbers, plan[1], plan[2], plan[3], now, last[source]) << source for source, plan in enumerate(plans))
-        # The user's accesses, on the bus.
+        # The accesses that the user makes on the bus.
         if i.psel and i.penable:
             i.psel = i.penable = 0
         elif i.psel:

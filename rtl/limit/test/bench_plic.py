@@ -74,6 +74,6 @@ async def edges_while_the_handler_runs(dut):
     the completion for ack_i it waits in the limiter."""
     bench = await started(dut, EDGE)
     edges = CLOCKS // 40
-    # The third run of the handler lasts beyond the fourth edge.
+    # The third run of the handler is still active at the fourth edge.
     found = await runs(bench, EDGE, Gateway(edges=True), lambda n: 50 if n == 2 else 3, lines=lambda clock: int(clock % 40 < 2))
     assert found == (edges - 1 if SHAPE.pulse else edges), f"{found} runs of {edges}"

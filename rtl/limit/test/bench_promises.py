@@ -6,7 +6,7 @@ from cocotb.triggers import Timer
 from bench import SHAPE, Bench
 from model import BEGAN, BURST, CONTROL, ENABLE, HELD, LIMIT, LOCK, NOTIFY, POLICY, RATE, SOURCE, STATUS
 
-# An EDGE and a LEVEL source of the shape.
+# An EDGE source and a LEVEL source of the shape.
 EDGE, LEVEL = 0, 1
 
 

@@ -42,8 +42,8 @@ async def everything_at_random(dut):
     bench = await Bench.start(dut)
     every, i = (1 << SHAPE.sources) - 1, bench.inputs
     for phase in range(24):
-        # The probabilities of a phase: how often lines change, acks and messages come; and how the
-        # bus is used.
+        # The probabilities in a phase: how often lines change and acks and messages come, and how
+        # busy the bus is.
         eager, acks, messages, ready, busy = (numbers.choice([0.0, 0.02, 0.3, 1.0]) for _ in range(5))
         for _ in range(500):
             flips = sum((numbers.random() < eager / 2) << n for n in range(SHAPE.sources))
@@ -52,7 +52,7 @@ async def everything_at_random(dut):
             i.msi_valid, i.msi_number = int(numbers.random() < messages), numbers.choice([numbers.randrange(SHAPE.sources), numbers.randrange(1024)])
             i.msi_ready = int(numbers.random() < ready)
             i.bypass = int(numbers.random() < 0.1)
-            # A reset ends everything that is going on.
+            # A reset aborts everything that is in progress.
             i.rst_n = int(numbers.random() >= 0.002)
             if not i.psel:
                 i.paddr, i.pwdata, i.pwrite = address(numbers), numbers.getrandbits(32), numbers.getrandbits(1)

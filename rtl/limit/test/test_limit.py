@@ -18,7 +18,7 @@ LIMIT_FOLDER = HERE.parent
 BUILD = LIMIT_FOLDER.parents[1] / "build/rtl/limit"
 SOURCES = [LIMIT_FOLDER / "registers/generated/weir_limit_map.sv", *sorted((LIMIT_FOLDER / "src").glob("*.sv"))]
 
-# The seed of all random numbers of the benches: a run can be repeated.
+# The seed of all random numbers, so that a run can be repeated.
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 
 # The shapes: all features; messages; the least that can be built; 33 sources of all policies and 6

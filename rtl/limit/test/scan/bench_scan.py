@@ -225,7 +225,7 @@ async def bus_is_bounded(dut):
             longest[which] = max(longest.get(which, 0), access.done - access.begun)
             if value is not None and which in (HELD, BEGAN):
                 bench.read(which, source)
-    # Without locks a write need not look at the lock first; only writes take as long as this.
+    # Without locks, a write need not check the lock first. Only writes take as long as this.
     configured = 2 * SHAPE.group + 5 if SHAPE.lock else SHAPE.group + 4
     # STATUS and HELD take one clock longer only with two rows.
     expected = {STATUS: 2 * SHAPE.group + 1, HELD: 2 * SHAPE.group + 1, BEGAN: SHAPE.group + 1}

@@ -59,8 +59,8 @@ async def serves_what_core_serves(dut):
         clock = bench.clock
         row = bench.model.turn(clock)
         if row is not None:
-            # The comparison is made at the delivery: by then the bus has reported what was written
-            # before.
+            # The comparison is made at the delivery, because the bus has reported earlier writes by
+            # then.
             taken[clock + SHAPE.group + 2] = (clock, [(source, source in came) for source in compared if source // SHAPE.group == row])
             came -= {source for source in compared if source // SHAPE.group == row}
         asks = {
@@ -75,8 +75,8 @@ async def serves_what_core_serves(dut):
         given = await bench.step(edges=sum(1 << source for source in asks))
 
         turn, visits = taken.pop(clock, (None, []))
-        # A write counts for the turns after the clock in which the bus writes, which is three
-        # before its ready.
+        # A write affects the turns after the clock in which the bus writes, which is three clocks
+        # before it is ready.
         if change and change.done is not None and visits and change.source in dict(visits) and turn > change.done - 3:
             enabled[change.source] = not enabled[change.source]
             machines[change.source].user(enabled[change.source], visit[change.source])

@@ -7,8 +7,8 @@ import cocotb
 from bench_scan_top import ALL, SHAPE, Top
 from model import BEGAN, CONTROL, ENABLE, LIMIT, RATE, SOURCE, STATUS, TICK
 
-# The most clocks from an edge at a pin until its output has been seen: the synchroniser, the scan,
-# the output's register and the clock that sees it.
+# The largest number of clocks from an edge at a pin until its output has been seen: the
+# synchroniser, the scan, the output's register, and the clock that sees the output.
 LATEST = SHAPE.sync + SHAPE.lateness + 2
 
 

@@ -125,8 +125,8 @@ async def given_up(dut):
     assert trials > 100 and not wrong, f"{len(wrong)} wrong in {trials} trials, such as: {wrong[:3]}"
 
 
-# In one clock the scan takes a row's requests, and notes which outputs still hold a delivery. So
-# many clocks later a delivery that results from this is seen at the output.
+# In one clock the scan takes a row's requests, and notes which outputs still hold a delivery. This
+# many clocks later a resulting delivery is seen at the output.
 SEEN = SHAPE.group + 3
 
 

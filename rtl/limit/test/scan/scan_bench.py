@@ -149,7 +149,7 @@ class Bench:
             return
         (_, _, came, levels), (done, _, _, _), (_, interrupt, _, _), _ = self.recent
         if done and done.which == BEGAN:
-            # The bus acts before the visit, and the beginning that the visit notes wins.
+            # The bus acts before the visit. If the visit notes a beginning, the beginning wins.
             assert done.read in (self.model.began(done.source), None) and not done.error
             self.model.clear_began(done.source, done.value or 0)
         of_source = done is not None and done.which in (STATUS, HELD)
@@ -160,7 +160,7 @@ class Bench:
                 number, (status, held) = visited
                 assert number == done.source
             else:
-                # The write takes effect in the bus's own clock, which was the one before.
+                # The write takes effect in the bus's own clock, which was the previous one.
                 source = self.model.sources[done.source]
                 status, held = source.look(came[done.source], bool(levels >> done.source & 1))
                 if clears_held:

@@ -67,7 +67,7 @@ class Source(model.Limiter):
         self.noted = not self.level and (self.noted or came)
         self.output = busy
         self.held_back = 0 if clear_held else min(self.held_back + counts, (1 << self.shape.held_bits) - 1)
-        # A smaller burst counts at once, even if there is a delivery at each visit.
+        # A smaller burst takes effect at once, even if there is a delivery at each visit.
         self.left = min(self.left, self.burst)
         return self.clock(level, False, False), read
 
@@ -75,8 +75,8 @@ class Source(model.Limiter):
 class Model:
     """All sources. Clock 0 is the first one after reset."""
 
-    # Clocks from the decision of a visit to the one in which the model follows it: by then the bus
-    # has reported what was written before.
+    # The clocks from the decision of a visit to the clock in which the model follows it. By then
+    # the bus has reported earlier writes.
     BEHIND = 2
 
     def __init__(self, shape):
