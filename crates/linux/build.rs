@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiles the BPF programs of src/bpf into objects that the program carries.
+//! Compiles the BPF programs of src/bpf into objects that `weir-linux` contains.
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,10 +9,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let variable = |name: &str| env::var(name).map_err(|error| format!("{name}: {error}"));
     let out = PathBuf::from(variable("OUT_DIR")?);
     let core = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../core/include");
-    // libbpf's own headers, of the version that is linked.
+    // libbpf's own headers, in the version that is linked.
     let libbpf = variable("DEP_BPF_INCLUDE")?;
-    // Where Debian keeps the headers of the kernel that differ between processors; elsewhere the
-    // folder is not there, and not needed.
+    // Debian keeps the kernel headers that differ between processors in this folder. Other
+    // distributions have no such folder and do not need it.
     let machine = format!(
         "/usr/include/{}-linux-gnu",
         variable("CARGO_CFG_TARGET_ARCH")?

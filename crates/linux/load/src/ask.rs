@@ -24,12 +24,12 @@ const WAIT: Duration = Duration::from_millis(50);
 pub struct Questions {
     /// The address of the server.
     pub to: SocketAddr,
-    /// Whether they go over a TCP connection; else by UDP.
+    /// Whether the questions go over a TCP connection; otherwise they are UDP datagrams.
     pub stream: bool,
     /// The length of a question and of its answer in bytes, from [`HEADER`] to
     /// [`crate::payload::LONGEST`].
     pub size: usize,
-    /// The number of questions; none: as many as the time allows.
+    /// The number of questions. `None` means as many as `time` allows.
     pub count: Option<u64>,
     /// The longest time that the series takes.
     pub time: Time,
@@ -44,8 +44,8 @@ pub struct Answers {
     pub asked: u64,
     /// The number of questions that were answered.
     pub answered: u64,
-    /// The number of datagrams that were not answered within [`PATIENCE`]; TCP loses none. A
-    /// question that is open at the end is neither answered nor lost.
+    /// The number of datagrams that were not answered within [`PATIENCE`]. TCP loses none. A
+    /// question that is unanswered when the run ends is neither answered nor lost.
     pub lost: u64,
     /// The time from a question to the end of its answer, in nanoseconds.
     pub latency: Distribution,
@@ -55,7 +55,7 @@ impl Questions {
     /// Asks until all questions are asked, the time is over or a signal comes.
     ///
     /// # Errors
-    /// The address is public or cannot be reached, or the server ends the connection.
+    /// Fails if the address is public or cannot be reached, or if the server ends the connection.
     pub fn run(&self) -> Result<Answers, SendError> {
         if send::is_public(self.to.ip()) {
             return Err(SendError::Public(self.to.ip()));
@@ -102,7 +102,7 @@ impl Questions {
     }
 }
 
-/// The fate of a question.
+/// What became of a question.
 enum Outcome {
     Answered,
     Lost,
@@ -119,12 +119,13 @@ fn answer(
 ) -> io::Result<Outcome> {
     match transport {
         Transport::Datagrams(socket) => {
-            // A refusal says that nobody listens: the question is lost like any other without an
-            // answer.
+            // A refusal means that nobody listens there. The question then counts as lost, like any
+            // other without an answer.
             let _ = socket.send(message);
             loop {
                 match socket.recv(message) {
-                    // An answer to an earlier question that counts as lost may still come.
+                    // The answer to an earlier question may still come after that question was
+                    // counted as lost.
                     Ok(length) if Header::of(&message[..length]) == Some(asked) => {
                         return Ok(Outcome::Answered);
                     }

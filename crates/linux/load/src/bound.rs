@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The end of a run: its time is over, or a signal came.
+//! When a run ends: at the end of its time, or at a signal.
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,11 +7,12 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 use crate::clock;
 
-/// The longest time of a run, in nanoseconds: 10 minutes. A flood or a job of real-time priority
-/// that its user has forgotten must end by itself.
+/// The longest time of a run, in nanoseconds: 10 minutes. A forgotten flood, or a forgotten job of
+/// real-time priority, must end by itself.
 pub const LONGEST: u64 = 600_000_000_000;
 
-/// A time of at least one nanosecond and at most [`LONGEST`], as a command line gives it: `500ms`.
+/// A time of at least one nanosecond and at most [`LONGEST`]. The command line writes it with a
+/// unit: `500ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(u64);
 
@@ -23,7 +24,7 @@ impl Time {
     }
 }
 
-/// The clock by which [`Time`] reads a duration: its cycles are nanoseconds.
+/// The clock frequency with which [`Time`] parses a duration: one cycle is one nanosecond.
 const CLOCK_HZ: u64 = 1_000_000_000;
 
 impl FromStr for Time {
@@ -50,13 +51,13 @@ extern "C" fn stop(_signal: libc::c_int) {
 /// Makes SIGINT and SIGTERM end a run early. The run still prints its result.
 ///
 /// # Errors
-/// The system refuses.
+/// Fails if the system refuses the signal handlers.
 pub fn stop_on_signals() -> nix::Result<()> {
-    // Without SA_RESTART, so that a signal interrupts a wait for packets.
+    // SA_RESTART is not set, so that a signal interrupts a wait for packets.
     let handler = SigHandler::Handler(stop);
     let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        // SAFETY: the handler only stores an atomic.
+        // SAFETY: the handler only stores to an atomic variable.
         unsafe { sigaction(signal, &action) }?;
     }
     Ok(())
@@ -73,13 +74,13 @@ impl End {
         Self(clock::now() + time.nanoseconds())
     }
 
-    /// The instant by the monotonic clock, in nanoseconds.
+    /// The instant at which the run ends, by the monotonic clock, in nanoseconds.
     #[must_use]
     pub fn at(self) -> u64 {
         self.0
     }
 
-    /// Whether the run is over at `now`: the time is, or a signal has ended it.
+    /// Whether the run is over at `now`: its time has passed, or a signal has come.
     #[must_use]
     pub fn is_over(self, now: u64) -> bool {
         now >= self.0 || STOPPED.load(Ordering::Relaxed)

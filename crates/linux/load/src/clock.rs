@@ -6,7 +6,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 fn read(clock: ClockId) -> u64 {
-    // Neither of the two clocks can be missing.
+    // Linux always has both of the clocks that this is called with.
     let time = clock_gettime(clock).map_or(Duration::ZERO, Duration::from);
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -33,24 +33,24 @@ pub fn sleep_until(then: u64) {
     );
 }
 
-/// The clock that stamps packets.
+/// The clock by which the sender of a packet writes its time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Stamps {
-    /// The machine's monotonic clock: sender and receiver are on one machine.
+    /// The machine's monotonic clock, for a sender and a receiver on the same machine.
     #[default]
     Monotonic,
-    /// The processor's time-stamp counter, read as nanoseconds. That is what it counts in a guest
-    /// of QEMU with `-icount shift=0`, to which QEMU itself sends.
+    /// The processor's time-stamp counter, read as nanoseconds. In a guest of QEMU with `-icount
+    /// shift=0` the counter counts nanoseconds, and QEMU itself sends the packets.
     Tsc,
 }
 
 impl Stamps {
-    /// The time of this clock, in nanoseconds.
+    /// The current time of this clock, in nanoseconds.
     #[must_use]
     pub fn now(self) -> u64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: every x86-64 processor has the instruction.
+            // SAFETY: every x86-64 processor has the instruction `rdtsc`.
             Self::Tsc => unsafe { core::arch::x86_64::_rdtsc() },
             _ => now(),
         }

@@ -32,10 +32,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Carries the command out.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Bad input, or what the system refuses: exit code 2.
+    /// Fails with exit code 2 on bad input, or if the system refuses an operation.
     pub fn execute(self) -> miette::Result<Outcome> {
         stop_on_signals().into_diagnostic()?;
         match self.command {
@@ -50,7 +50,7 @@ impl Cli {
     }
 }
 
-/// Writes a time for a message, in the unit that suits.
+/// Formats a time for a message, in the largest unit that suits.
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn shown(nanoseconds: u64) -> String {
     let time = nanoseconds as f64;

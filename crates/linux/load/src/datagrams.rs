@@ -3,13 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The most datagrams of one call.
+/// The most datagrams that one call sends or receives.
 pub(crate) const MOST: usize = 64;
 
-/// Sends the messages over a connected socket. Returns how many of them the system took.
+/// Sends the messages over a connected socket. Returns the number of messages that the system took.
 pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Result<usize> {
     let mut headers = Headers::over(messages.iter_mut().map(Vec::as_mut_slice));
-    // SAFETY: the headers point into `messages`, which are borrowed until the call is over.
+    // SAFETY: the headers point into `messages`, which are borrowed until the call returns.
     let sent = unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
@@ -21,19 +21,19 @@ pub(crate) fn send(socket: BorrowedFd<'_>, messages: &mut [Vec<u8>]) -> io::Resu
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives the datagrams that wait in the socket into `buffers`, and their lengths into `lengths`.
-/// Returns how many these are.
+/// Receives the datagrams that wait in the socket into `buffers`, and writes their lengths to
+/// `lengths`. Returns the number of datagrams.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if none wait.
+/// Fails with [`io::ErrorKind::WouldBlock`] if no datagram waits.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffers: &mut [Vec<u8>],
     lengths: &mut [usize; MOST],
 ) -> io::Result<usize> {
     let mut headers = Headers::over(buffers.iter_mut().map(Vec::as_mut_slice));
-    // SAFETY: the headers point into `buffers`, which are borrowed until the call is over; no time
-    // limit is given.
+    // SAFETY: the headers point into `buffers`, which are borrowed until the call returns. The call
+    // gets no time limit to read.
     let received = unsafe {
         libc::recvmmsg(
             socket.as_raw_fd(),
@@ -50,15 +50,15 @@ pub(crate) fn receive(
     Ok(received)
 }
 
-/// The arguments of the two calls: for each message a header and a vector of one piece.
+/// The arguments of sendmmsg and recvmmsg: for each message, a header that points to one buffer.
 struct Headers {
     messages: Vec<libc::mmsghdr>,
-    /// The vectors to which `messages` points.
+    /// The vectors to which the headers point. They are kept so that the pointers stay valid.
     _pieces: Vec<libc::iovec>,
 }
 
 impl Headers {
-    /// The headers of the first [`MOST`] of `buffers`.
+    /// Creates headers for the first [`MOST`] of `buffers`.
     fn over<'a>(buffers: impl Iterator<Item = &'a mut [u8]>) -> Self {
         let mut pieces: Vec<libc::iovec> = buffers
             .take(MOST)
@@ -70,7 +70,7 @@ impl Headers {
         let messages = pieces
             .iter_mut()
             .map(|piece| {
-                // SAFETY: all zeros is a valid header: no address, no control data.
+                // SAFETY: all zeros is a valid header without an address and without control data.
                 let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
                 message.msg_hdr.msg_iov = piece;
                 message.msg_hdr.msg_iovlen = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The least that a received packet can cost: an XDP program drops each before the kernel looks at
-//! it. Experiments compare other costs of a packet with this one.
+//! The least that a received packet can cost: an XDP program drops each packet before the kernel
+//! looks at it. Experiments compare other costs of a packet with this cost.
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -10,12 +10,12 @@ use libbpf_sys::{bpf_insn, bpf_link_create_opts};
 use crate::bound::{End, Time};
 use crate::clock;
 
-/// `r0 = XDP_DROP`, with a constant of 64 bits (BPF_ALU64 | BPF_MOV | BPF_K).
+/// `r0 = XDP_DROP`: a move of a 64-bit constant (BPF_ALU64 | BPF_MOV | BPF_K).
 const MOVE: u8 = 0xb7;
 /// `return r0` (BPF_JMP | BPF_EXIT).
 const EXIT: u8 = 0x95;
 
-/// A reason why no packet is dropped.
+/// Reason why no packets are dropped.
 #[derive(Debug, thiserror::Error)]
 pub enum DropError {
     /// No interface has this name.
@@ -28,15 +28,15 @@ pub enum DropError {
     Refused {
         /// The interface.
         interface: String,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// An interface whose received packets are all dropped.
+/// An interface, all of whose received packets are dropped.
 #[derive(Debug, Clone)]
 pub struct Drops {
-    /// Its name, as `ip link` shows it.
+    /// Name of the interface, as `ip link` shows it.
     pub interface: String,
     /// The time for which packets are dropped.
     pub time: Time,
@@ -44,14 +44,14 @@ pub struct Drops {
 
 impl Drops {
     /// Attaches the program, calls `ready`, and waits until the time is over or a signal comes. The
-    /// kernel removes the program when the process ends.
+    /// kernel removes the program when this process ends.
     ///
     /// # Errors
-    /// There is no such interface, or the kernel or the driver refuses.
+    /// Fails if there is no such interface, or if the kernel or the driver refuses the program.
     pub fn run(&self, ready: impl FnOnce()) -> Result<(), DropError> {
         let no_interface = || DropError::NoInterface(self.interface.clone());
         let name = CString::new(self.interface.as_str()).map_err(|_| no_interface())?;
-        // SAFETY: the name is a string that ends with 0, and is only read.
+        // SAFETY: the call only reads the name, which ends with 0.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
         let index = i32::try_from(index)
             .ok()
@@ -83,8 +83,8 @@ fn load() -> io::Result<OwnedFd> {
         instruction(MOVE, libbpf_sys::XDP_DROP as i32),
         instruction(EXIT, 0),
     ];
-    // SAFETY: the strings end with 0, the number of instructions is the one that is passed, and
-    // there are no options.
+    // SAFETY: the strings end with 0, the number of instructions is that of the array, and no
+    // options are passed.
     let result = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -98,8 +98,8 @@ fn load() -> io::Result<OwnedFd> {
     descriptor(result)
 }
 
-/// Attaches `program` in the driver. Where the driver cannot run it, the kernel would, but only
-/// after it has spent its own work on the packet.
+/// Attaches `program` in the driver (native XDP). For a driver that cannot run it, the kernel
+/// offers generic XDP. That would run the program only after the kernel's own work on the packet.
 fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsRawFd as _;
     let options = bpf_link_create_opts {
@@ -107,18 +107,18 @@ fn attach(program: &OwnedFd, index: i32) -> io::Result<OwnedFd> {
         flags: libbpf_sys::XDP_FLAGS_DRV_MODE,
         ..Default::default()
     };
-    // SAFETY: the options contain their own size, and are only read.
+    // SAFETY: the call only reads the options, which contain their own size.
     let result = unsafe {
         libbpf_sys::bpf_link_create(program.as_raw_fd(), index, libbpf_sys::BPF_XDP, &options)
     };
     descriptor(result)
 }
 
-/// Converts the result of a function of libbpf: a descriptor, or the negative number of an error.
+/// Converts the result of a libbpf function, which is a descriptor or a negative error number.
 fn descriptor(result: RawFd) -> io::Result<OwnedFd> {
     if result < 0 {
         return Err(io::Error::from_raw_os_error(-result));
     }
-    // SAFETY: the descriptor was just opened, and has no other owner.
+    // SAFETY: the descriptor was just opened and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The distribution of times.
+//! Distributions of times.
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A histogram of times in nanoseconds, to three digits.
+/// A histogram of times in nanoseconds, with three significant digits.
 #[derive(Debug, Clone)]
 pub struct Times(Histogram<u64>);
 
-/// The longest time of the histogram in nanoseconds: 1000 s. Longer ones count as this.
+/// The longest time of the histogram in nanoseconds: 1000 s. A longer time counts as this time.
 const TOP: u64 = 1_000_000_000_000;
 
 impl Default for Times {
     fn default() -> Self {
-        // These bounds are valid: at least 1 and 2, with at most 5 digits.
+        // The bounds are valid: the lowest is at least 1, the highest at least twice that, with at
+        // most 5 digits.
         Self(Histogram::new_with_bounds(1, TOP, 3).unwrap_or_else(|_| unreachable!()))
     }
 }
 
-/// Summary of a distribution; times are in nanoseconds.
+/// Summary of a distribution. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Distribution {
-    /// The number of times. If it is 0, all other fields are too.
+    /// The number of times. If it is 0, all other fields are 0, too.
     pub count: u64,
     /// The shortest time.
     pub min: u64,

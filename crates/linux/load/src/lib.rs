@@ -4,7 +4,7 @@
 //! [`spin`] works like a CPU-bound process and measures how much longer it takes than alone, and
 //! [`drop`] drops packets at the least cost that they can have.
 //!
-//! Every run ends by itself: none is longer than [`bound::LONGEST`].
+//! Every run ends by itself after at most [`bound::LONGEST`].
 pub mod ask;
 pub mod bound;
 pub mod clock;

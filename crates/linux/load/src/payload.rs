@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The header of a message: its sender, its number, and the time at which it was sent. The network
-//! of the guest (boards/linux/packets.c) writes the same.
+//! The header of a message: its sender, its number, and the time at which it was sent. The emulated
+//! network of the guest (boards/linux/packets.c) writes the same header.
 
 /// The length of a header in bytes, which is the shortest message.
 pub const HEADER: usize = 28;
@@ -9,21 +9,22 @@ pub const LONGEST: usize = 65_507;
 
 const MAGIC: [u8; 4] = *b"WEIR";
 
-/// The begin of every message: `WEIR`, then these fields in network byte order.
+/// The header of every message: the letters `WEIR`, then these fields in network byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// The length of the message with its header in bytes. It separates the messages of a stream.
+    /// The length of the message including its header, in bytes. A receiver of a stream finds the
+    /// next message by it.
     pub length: u32,
     /// The number of the sender.
     pub flow: u32,
-    /// The number of the message among those of its sender, from 0.
+    /// The number of the message among those of its sender, counted from 0.
     pub sequence: u64,
-    /// The time at which it was sent, by the sender's clock in nanoseconds.
+    /// The time at which the message was sent, by the sender's clock, in nanoseconds.
     pub sent: u64,
 }
 
 impl Header {
-    /// The bytes of the header.
+    /// Encodes the header.
     #[must_use]
     pub fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
@@ -35,7 +36,8 @@ impl Header {
         bytes
     }
 
-    /// The header at the begin of `message`; none: another program has sent it.
+    /// Reads the header at the begin of `message`. `None` means that another program sent the
+    /// message.
     #[must_use]
     pub fn of(message: &[u8]) -> Option<Self> {
         let (bytes, _) = message.split_first_chunk::<HEADER>()?;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// A scheduling policy of Linux.
+/// A scheduling policy of Linux, with the range of priorities that Linux allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchedPolicy {
     /// `SCHED_OTHER`.
@@ -58,7 +58,7 @@ impl fmt::Display for SchedPolicy {
     }
 }
 
-/// The options of every command for its thread.
+/// The options with which a command places its thread.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct ThreadOptions {
     /// Run on this CPU alone
@@ -70,17 +70,17 @@ pub struct ThreadOptions {
     pub policy: Option<SchedPolicy>,
 }
 
-/// A reason why a thread cannot have its CPU or its policy.
+/// Reason why a thread cannot have its CPU or its policy.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The CPU does not exist, or this process may not use it.
     #[error("--cpu {cpu}: {cause}; this process may run on {allowed}")]
     Cpu {
-        /// The CPU of the option.
+        /// The CPU that the option named.
         cpu: usize,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
-        /// The CPUs that the process may run on.
+        /// The CPUs that the process may run on, as text.
         allowed: String,
     },
     /// The system refuses the policy.
@@ -88,30 +88,30 @@ pub enum PlaceError {
         "--policy {policy}: {cause}; a real-time policy needs root, CAP_SYS_NICE, or an RLIMIT_RTPRIO of at least its priority"
     )]
     Policy {
-        /// The policy of the option.
+        /// The policy that the option named.
         policy: SchedPolicy,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// A reason why [`raise`] failed.
+/// Reason why [`raise`] failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RaiseError {
     /// The processes cannot be listed.
     #[error("cannot read /proc: {0}")]
     Processes(io::Error),
-    /// The name of no process begins with this text.
+    /// No process has a name that begins with this text.
     #[error(
         "the name of no process begins with `{0}`: `ps -e` lists them; a network card has threads napi/... once its file `threaded` has 1"
     )]
     NoProcess(String),
-    /// The system refuses.
+    /// The system refuses the policy.
     #[error("{name}: {cause}")]
     Policy {
-        /// The process.
+        /// Name of the process.
         name: String,
-        /// What the system says.
+        /// The reason.
         cause: PlaceError,
     },
 }
@@ -120,7 +120,7 @@ impl ThreadOptions {
     /// Gives the calling thread its CPU and its policy.
     ///
     /// # Errors
-    /// The system refuses. The message says what is needed.
+    /// Fails if the system refuses. The error says which right is needed.
     pub fn apply(self) -> Result<(), PlaceError> {
         if let Some(cpu) = self.cpu {
             bind(cpu).map_err(|cause| PlaceError::Cpu {
@@ -137,14 +137,14 @@ impl ThreadOptions {
     }
 }
 
-/// The calling thread, as system calls name it.
+/// The calling thread: system calls take 0 for it.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// Gives `policy` to all processes whose name starts with `beginning`, kernel threads among them.
+/// Gives `policy` to all processes whose names begin with `beginning`, including kernel threads.
 /// Returns their names.
 ///
 /// # Errors
-/// There is no such process, or the system refuses.
+/// Fails if there is no such process, or if the system refuses the policy.
 pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseError> {
     let mut names = Vec::new();
     let processes = std::fs::read_dir("/proc").map_err(RaiseError::Processes)?;
@@ -156,7 +156,7 @@ pub fn raise(beginning: &str, policy: SchedPolicy) -> Result<Vec<String>, RaiseE
         else {
             continue;
         };
-        // A process that has ended in the meantime has no name.
+        // If the process has ended meanwhile, its name cannot be read and stays empty.
         let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
         let name = name.trim_end();
         if name.starts_with(beginning) {
@@ -179,7 +179,7 @@ fn bind(cpu: usize) -> nix::Result<()> {
     sched_setaffinity(THIS_THREAD, &set)
 }
 
-/// The CPUs that the calling thread may run on.
+/// The CPUs that the calling thread may run on, as text.
 fn allowed() -> String {
     let set = sched_getaffinity(THIS_THREAD).unwrap_or_default();
     let is_allowed = |cpu: &usize| set.is_set(*cpu).unwrap_or(false);
@@ -199,8 +199,8 @@ fn schedule(thread: libc::pid_t, policy: SchedPolicy) -> io::Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority.into(),
     };
-    // A system call: the function of this name in musl does nothing.
-    // SAFETY: the parameters are valid and only read.
+    // This is a system call, since musl's function of this name does nothing.
+    // SAFETY: the parameters are valid, and the kernel only reads them.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &parameters) };
     if result == 0 {

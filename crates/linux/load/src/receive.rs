@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counts the messages that come and those that are lost, and measures their age. Answers them on
-//! request.
+//! Receives messages, counts those that arrive and those that are lost, and measures their age. On
+//! request it answers each message.
 use std::io;
 use std::net::SocketAddr;
 
@@ -20,25 +20,26 @@ use sockets::Sockets;
 /// A receiver of messages at several addresses.
 #[derive(Debug, Clone)]
 pub struct Listener {
-    /// The addresses and ports.
+    /// The addresses and ports at which messages are received.
     pub at: Vec<SocketAddr>,
-    /// Whether messages come over TCP; else by UDP.
+    /// Whether messages come over TCP; otherwise they come as UDP datagrams.
     pub stream: bool,
-    /// Whether each message is sent back, one by one.
+    /// Whether each message is sent back to its sender, one at a time.
     pub answer: bool,
-    /// The most datagrams that one system call takes, 1 to 64.
+    /// The most datagrams that one system call takes, from 1 to 64.
     pub batch: usize,
-    /// The size of the socket's buffer in bytes, as the system counts them; none: its default.
+    /// The size of the socket's buffer in bytes, as the system counts them. `None` means the
+    /// system's default.
     pub buffer: Option<u32>,
-    /// The clock of the sender's stamps.
+    /// The clock of the senders' time stamps.
     pub stamps: Stamps,
     /// The time after which the receiver ends.
     pub time: Time,
-    /// The number of messages after which it ends.
+    /// The number of messages after which the receiver ends. `None` means that only `time` ends it.
     pub count: Option<u64>,
 }
 
-/// A reason why nothing can be received.
+/// Reason why nothing can be received.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
     /// The system refuses a socket at an address.
@@ -46,10 +47,10 @@ pub enum ReceiveError {
     Bind {
         /// The address.
         at: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The system refuses.
+    /// The system refuses another operation.
     #[error("cannot receive: {0}")]
     System(#[from] io::Error),
 }
@@ -57,7 +58,7 @@ pub enum ReceiveError {
 /// The result of [`Listener::run`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Reception {
-    /// The time for which it listened, in seconds.
+    /// The time for which the receiver ran, in seconds.
     pub seconds: f64,
     /// The messages to each address, in the order of [`Listener::at`].
     pub ports: Vec<ListeningPort>,
@@ -68,21 +69,22 @@ pub struct Reception {
 pub struct ListeningPort {
     /// The address.
     pub at: SocketAddr,
-    /// The number of messages of `weir-load send`.
+    /// The number of messages that `weir-load send` sent and that arrived.
     pub packets: u64,
-    /// The bytes of these messages.
+    /// The bytes of these messages, with their headers.
     pub bytes: u64,
-    /// The time from the first of them to the last, in seconds. Divided by it, the bytes are a
-    /// throughput.
+    /// The time from the first of these messages to the last, in seconds. `bytes` divided by `span`
+    /// is the throughput.
     pub span: f64,
     /// The number of messages from other programs.
     pub foreign: u64,
-    /// The number of messages for which the socket's buffer had no room; none: the kernel does not
-    /// say.
+    /// The number of messages for which the socket's buffer had no room. `None` means that the
+    /// kernel does not report it.
     pub overflowed: Option<u64>,
     /// The messages of each sender.
     pub flows: Vec<SenderCounts>,
-    /// The age of the messages, in nanoseconds; 0 if their stamp is in the future.
+    /// The age of the messages on arrival, in nanoseconds. A message whose stamp is in the future
+    /// has the age 0.
     pub latency: Distribution,
 }
 
@@ -91,12 +93,12 @@ pub struct ListeningPort {
 pub struct SenderCounts {
     /// The number of the sender.
     pub flow: u32,
-    /// The number of its messages.
+    /// The number of messages that arrived from this sender.
     pub packets: u64,
-    /// The number of messages that did not come and precede the latest one that did. Only the
-    /// sender knows what was lost after that.
+    /// The number of messages that are missing before the latest message that arrived. What was
+    /// lost after that message, only the sender knows.
     pub lost: u64,
-    /// The number of messages that came after a later one.
+    /// The number of messages that came after a message with a higher number.
     pub late: u64,
 }
 
@@ -105,7 +107,7 @@ impl Listener {
     /// or a signal comes.
     ///
     /// # Errors
-    /// An address is in use, or not one of this machine.
+    /// Fails if an address is in use, or is not an address of this machine.
     pub fn run(&self, ready: impl FnOnce()) -> Result<Reception, ReceiveError> {
         let mut sockets = Sockets::open(self)?;
         let mut tallies: Vec<Tally> = self.at.iter().map(|_| Tally::default()).collect();

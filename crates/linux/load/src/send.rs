@@ -12,14 +12,14 @@ use crate::bound::{End, Time};
 use crate::payload::{self, Header};
 use crate::{clock, datagrams};
 
-/// The clock of arrival patterns: its cycles are nanoseconds.
+/// The clock frequency of arrival patterns: one cycle is one nanosecond.
 pub const CLOCK_HZ: u64 = 1_000_000_000;
 
-/// The longest gap between messages that is waited for without sleep, in nanoseconds: a sleep would
-/// take longer.
+/// The longest gap between messages, in nanoseconds, that is waited for in a busy loop. A sleep
+/// would take longer.
 const SHORT: u64 = 20_000;
-/// The longest time that a write to a stream blocks: a run checks whether it is over at least this
-/// often.
+/// The longest time that a write to a stream blocks. A run checks at least this often whether it is
+/// over.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A flood of messages to one address.
@@ -27,32 +27,32 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub struct Flood {
     /// The address that is flooded.
     pub to: SocketAddr,
-    /// The sender's own address; none: the system chooses one.
+    /// The sender's own address. `None` means that the system chooses one.
     pub from: Option<SocketAddr>,
-    /// Whether messages go over a TCP connection; else by UDP.
+    /// Whether messages go over a TCP connection; otherwise they are UDP datagrams.
     pub stream: bool,
-    /// The times at which messages are sent; none: as fast as the connection takes them.
+    /// The times at which messages are sent. `None` means as fast as the connection takes them.
     pub pattern: Option<Pattern>,
     /// The seed of random patterns that state no seed of their own.
     pub seed: u64,
     /// The length of a message in bytes, from [`payload::HEADER`] to [`payload::LONGEST`].
     pub size: usize,
-    /// The number of this sender in its messages.
+    /// The number of this sender, which its messages contain.
     pub flow: u32,
     /// The time after which the flood ends.
     pub time: Time,
 }
 
-/// A reason why nothing can be sent.
+/// Reason why nothing can be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The pattern cannot be run.
+    /// The arrival pattern cannot be used.
     #[error("{0}")]
     Pattern(#[from] PatternError),
-    /// The flood is of datagrams and has no pattern.
+    /// A flood of datagrams has no pattern. Only a TCP connection limits the rate by itself.
     #[error("UDP needs a pattern: only a TCP connection says when it takes no more")]
     Datagrams,
-    /// The pattern is the level of a line.
+    /// The pattern describes the level of a line, not packets.
     #[error("a level is no pattern of packets: give a rate such as 20kHz, or another pattern")]
     Level,
     /// The address may belong to somebody on the internet.
@@ -60,12 +60,12 @@ pub enum SendError {
         "{0} is a public address: weir-load sends only to this machine (127.0.0.1), to private and to link-local addresses"
     )]
     Public(IpAddr),
-    /// The system refuses.
+    /// The system refuses to connect or to send.
     #[error("cannot send to {to}: {cause}")]
     System {
-        /// The address.
+        /// The address that was to be flooded.
         to: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
@@ -79,14 +79,15 @@ pub struct Sent {
     pub flow: u32,
     /// The number of messages that the system took.
     pub packets: u64,
-    /// The bytes of these messages, without the headers of the network.
+    /// The bytes of these messages, without the headers of the protocols below them.
     pub bytes: u64,
-    /// The number of messages that the system refused: nobody listens there, or a queue was full.
+    /// The number of messages that the system refused, since nobody listens there or a queue was
+    /// full.
     pub refused: u64,
-    /// The number of messages that were due and not sent before the end: the sender is too slow for
-    /// the pattern.
+    /// The number of messages that were due but not sent before the end, since the sender is too
+    /// slow for the pattern.
     pub late: u64,
-    /// The longest time by which a message was sent too late, in nanoseconds.
+    /// The longest delay of a message after its due time, in nanoseconds.
     pub behind: u64,
 }
 
@@ -94,8 +95,8 @@ impl Flood {
     /// Sends until the time is over, the pattern ends, or a signal comes.
     ///
     /// # Errors
-    /// The pattern is not one of packets, or the address is public or cannot be reached.
-    /// Nothing was sent.
+    /// Fails if the pattern does not describe packets, or if the address is public or cannot be
+    /// reached. Then nothing was sent.
     pub fn run(&self) -> Result<Sent, SendError> {
         let due = match &self.pattern {
             None if !self.stream => return Err(SendError::Datagrams),
@@ -145,8 +146,8 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// Connects to `to`, for a stream within `time`. The system chooses the own address of
-    /// datagrams if `from` is none.
+    /// Connects to `to`; a stream must be connected within `time`. If `from` is `None`, the system
+    /// chooses the sender's address of datagrams.
     pub fn open(
         to: SocketAddr,
         from: Option<SocketAddr>,
@@ -156,7 +157,8 @@ impl Transport {
         if is_stream {
             let time = Duration::from_nanos(time.nanoseconds());
             let stream = TcpStream::connect_timeout(&to, time)?;
-            // No message waits for the next one.
+            // Each message is sent at once; otherwise the kernel would hold it back to join it with
+            // the next one.
             stream.set_nodelay(true)?;
             stream.set_write_timeout(Some(PATIENCE))?;
             return Ok(Self::Stream(stream));
@@ -170,7 +172,7 @@ impl Transport {
         Ok(Self::Datagrams(socket))
     }
 
-    /// Lets a read block for at most `time`.
+    /// Limits the time for which a read blocks to `time`.
     pub fn set_read_timeout(&self, time: Duration) -> io::Result<()> {
         match self {
             Self::Datagrams(socket) => socket.set_read_timeout(Some(time)),
@@ -181,7 +183,7 @@ impl Transport {
 
 /// The times at which messages are due, in nanoseconds since the start.
 enum Due {
-    /// Each message is due when the one before is sent.
+    /// Each message is due as soon as the one before it is sent.
     Always,
     Pattern {
         arrivals: Box<Arrivals>,
@@ -215,7 +217,7 @@ impl Due {
         Some(at)
     }
 
-    /// Takes all messages that were due by `end`. Returns how many.
+    /// Takes all messages that were due by `end`. Returns their number.
     fn left(&mut self, end: u64) -> u64 {
         match self {
             Self::Always => 0,
@@ -255,8 +257,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes the headers of the messages that are due, at most as many as go in one system call.
-    /// Returns how many.
+    /// Writes the headers of the messages that are due, at most as many as one system call takes.
+    /// Returns their number.
     fn fill(&mut self, elapsed: u64, now: u64) -> usize {
         let mut count = 0;
         for message in &mut self.messages {
@@ -309,12 +311,12 @@ impl Sender {
     }
 }
 
-/// Whether the system refused a datagram, which is lost then, as it might be on the wire.
+/// Whether the system refused a datagram. The datagram is lost then, as it might be on the wire.
 fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused || error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Writes `message`. Returns whether that was done before the end.
+/// Writes `message`. Returns whether all of it was written before the end.
 pub(crate) fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> io::Result<bool> {
     let mut rest = message;
     while !rest.is_empty() {
@@ -332,7 +334,7 @@ pub(crate) fn write_whole(stream: &mut TcpStream, message: &[u8], end: End) -> i
     Ok(true)
 }
 
-/// Whether the same call may succeed later: nothing can be read or written now, or a signal came.
+/// Whether the same call may succeed later: it would block now, or a signal interrupted it.
 pub(crate) fn is_temporary(error: &io::Error) -> bool {
     matches!(
         error.kind(),

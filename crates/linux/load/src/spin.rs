@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU-bound process: jobs of a fixed amount of work, and the ratio of the time that they take to
-//! the time that they take alone.
+//! A CPU-bound process. It does jobs of a fixed amount of work, and compares the time that they
+//! take with the time that they take when nothing disturbs them.
 use std::hint::black_box;
 
 use serde::Serialize;
@@ -10,30 +10,30 @@ use crate::clock;
 use crate::latency::{Distribution, Times};
 use crate::send::seconds;
 
-/// The work between two looks at the clock, in nanoseconds of undisturbed time.
+/// The work between two readings of the clock, in nanoseconds of undisturbed time.
 const CHUNK: u64 = 20_000;
-/// The number of chunks of about [`CHUNK`] that the measurement of the speed takes.
+/// The number of chunks, of about [`CHUNK`] each, by which the speed is measured.
 const CALIBRATION: u32 = 500;
 
 /// A series of jobs, one after the other or periodic.
 #[derive(Debug, Clone, Copy)]
 pub struct Jobs {
-    /// The time of a job that nothing disturbs.
+    /// The time that one job takes when nothing disturbs it.
     pub work: Time,
-    /// The undisturbed rounds of work per second; none: they are measured first.
+    /// The undisturbed rounds of work per second. `None` means that they are measured first.
     pub speed: Option<f64>,
-    /// The time from a job's release to the next one's; none: each is released when the one before
-    /// has ended.
+    /// The time from one job's release to the next one's. `None` means that each job is released
+    /// when the one before it has ended.
     pub period: Option<Time>,
-    /// The deadline of a job, from its release; none: its period.
+    /// The deadline of a job, counted from its release. `None` means its period.
     pub deadline: Option<Time>,
-    /// The number of jobs; none: as many as the time allows.
+    /// The number of jobs. `None` means as many as `time` allows.
     pub count: Option<u64>,
     /// The longest time that the series takes.
     pub time: Time,
 }
 
-/// A reason why no job can run.
+/// Reason why no job can run.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpinError {
     /// The period is shorter than the work.
@@ -53,7 +53,7 @@ pub enum SpinError {
     Speed(String),
 }
 
-/// The result of [`Jobs::run`]. Times are in nanoseconds if nothing else is said.
+/// The result of [`Jobs::run`]. Times are in nanoseconds unless the field says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobTimes {
     /// The time that the series took, in seconds.
@@ -66,25 +66,26 @@ pub struct JobTimes {
     pub finished: u64,
     /// The number of jobs that were not completed by their deadline.
     pub missed: u64,
-    /// The time from release to completion, of the jobs that were completed.
+    /// The time from the release to the completion of the completed jobs.
     pub response: Distribution,
-    /// The time from begin to completion, of the jobs that were completed.
+    /// The time from the begin to the completion of the completed jobs.
     pub execution: Distribution,
-    /// The mean of `execution` divided by the work; none: no job was completed.
+    /// The mean of `execution` divided by the work. `None` if no job was completed.
     pub ratio: Option<f64>,
-    /// The work that was done, in seconds of undisturbed time. That of an unfinished job counts.
+    /// The work that was done, in seconds of undisturbed time. It includes the work on an
+    /// unfinished job.
     pub worked: f64,
-    /// The time in which there was work to do, in seconds: of each job from when it could begin (it
-    /// was released and the one before completed) to its completion or to the end. As long as
-    /// `worked` if nothing disturbs.
+    /// The time in which there was work to do, in seconds. For each job it counts from the instant
+    /// at which the job could begin (it was released, and the job before it was completed) to the
+    /// job's completion or the end of the run. It equals `worked` if nothing disturbs.
     pub busy: f64,
-    /// The processor time that the kernel charged to the thread meanwhile, in seconds.
+    /// The processor time that the kernel charged to the thread during the run, in seconds.
     pub charged: f64,
-    /// The longest time that a chunk of 20 us of work took.
+    /// The longest time that 20 us of work took.
     pub longest: u64,
 }
 
-/// Does `rounds` of work. They touch no memory, so that their time does not depend on the caches.
+/// Does `rounds` of work, which touch no memory, so that their time does not depend on the caches.
 #[inline(never)]
 fn burn(rounds: u64, seed: u64) -> u64 {
     let mut state = black_box(seed | 1);
@@ -96,13 +97,13 @@ fn burn(rounds: u64, seed: u64) -> u64 {
     black_box(state)
 }
 
-/// Measures the undisturbed rounds of work per second: the fastest of some hundred tries. Takes
-/// about 10 ms.
+/// Measures the undisturbed rounds of work per second: the fastest of 500 tries. It takes about 10
+/// ms.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a speed to 16 digits")]
 pub fn speed() -> f64 {
     let mut rounds = 1000;
-    // The number of rounds that takes about as long as a chunk.
+    // Looks for the number of rounds that takes about as long as [`CHUNK`].
     while timed(rounds) < CHUNK / 2 && rounds < 1 << 40 {
         rounds *= 2;
     }
@@ -120,7 +121,7 @@ impl Jobs {
     /// Works until all jobs are done, the time is over or a signal comes.
     ///
     /// # Errors
-    /// The period is shorter than the work, or the speed is out of its range.
+    /// Fails if the period is shorter than the work, or the speed is out of its range.
     pub fn run(&self) -> Result<JobTimes, SpinError> {
         let work = self.work.nanoseconds();
         if let Some(period) = self
@@ -141,7 +142,7 @@ impl Jobs {
 struct Worker<'a> {
     jobs: &'a Jobs,
     speed: f64,
-    /// The rounds of a chunk.
+    /// The number of rounds between two readings of the clock.
     rounds: u64,
     start: u64,
     end: End,
@@ -201,7 +202,7 @@ impl<'a> Worker<'a> {
             response.record(now - release);
             execution.record(now - begin);
         }
-        // A job whose deadline was before the end and that never began is missed, too.
+        // Jobs that never began are missed, too, if their deadlines were before the end.
         if let Some(period) = self.jobs.period {
             let due = |job: u64| {
                 self.start
@@ -231,7 +232,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does one job. Returns whether it was completed before the end.
+    /// Does one job. Returns whether it was completed before the end of the run.
     fn job(&mut self) -> bool {
         let mut left = rounds(self.speed, self.jobs.work.nanoseconds());
         let mut before = clock::now();
@@ -251,7 +252,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The rounds that take `nanoseconds` at `speed` rounds per second.
+/// Converts a time of undisturbed work to rounds, at `speed` rounds per second.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -282,8 +283,8 @@ mod tests {
         let spun = jobs("3ms").run().unwrap();
         assert_eq!((spun.released, spun.finished, spun.missed), (5, 5, 0));
         assert!((spun.worked / 0.015 - 1.0).abs() < 0.01, "{spun:?}");
-        // The machine is shared. A job takes at least the time that it takes alone, give or take
-        // the error of the calibration.
+        // Other processes use the machine, too. So a job takes at least the time that it takes
+        // alone, but for the error of the calibration.
         assert!(spun.ratio.unwrap() > 0.8, "{spun:?}");
         assert!(spun.seconds > 0.012 && spun.charged > 0.012, "{spun:?}");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The program from end to end, over the loopback.
+//! Tests of `weir-load` from end to end, over the loopback interface.
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -27,7 +27,7 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A receiver that was started and is ready; killed if the test fails.
+/// A receiver process that is ready. It is killed if the test fails.
 struct Receiver(Option<Child>);
 
 impl Receiver {
@@ -55,7 +55,8 @@ impl Receiver {
 
 fn signal(child: &Child, signal: libc::c_int) {
     let id = child.id().try_into().unwrap();
-    // SAFETY: the process is this test's own and not yet waited for.
+    // SAFETY: the process is a child of this test that has not been waited for, so its number is
+    // still its own.
     assert_eq!(unsafe { libc::kill(id, signal) }, 0);
 }
 
@@ -101,7 +102,8 @@ fn datagrams_arrive_and_are_counted_per_sender() {
             "{sent}"
         );
         if sent["late"] != 0 {
-            // The machine was too busy for the pattern, and the receiver will not reach its count.
+            // The machine was too busy to send the whole pattern, so the receiver will not reach
+            // its count.
             receiver.ask_to_end();
             return;
         }
@@ -160,7 +162,7 @@ fn a_connection_takes_what_it_can_and_all_of_it_arrives() {
         let found = &receiver.result()["ports"][0];
         assert_eq!(found["packets"], sent["packets"], "{found} {sent}");
         assert_eq!((&found["foreign"], &sent["late"]), (&0.into(), &0.into()));
-        // What a machine is that is busy with other work: a pattern of 1 kHz would be 20 MB/s.
+        // The bound is low enough for a busy machine: a pattern of 1 kHz would be 20 MB/s.
         let span = found["span"].as_f64().unwrap();
         assert!(span > 0.0 && span < 5.0, "{found}");
         assert!(
@@ -179,7 +181,7 @@ fn questions_are_answered_by_both_protocols_and_families() {
         ("[::1]:47116", &["--tcp"]),
     ] {
         let receiver = Receiver::start(&[&[at, "--answer"], tcp].concat());
-        // More than a read takes at once, and less than a datagram takes over the loopback.
+        // The size is more than one read takes, and less than the loopback's limit for a datagram.
         let ask = [
             "ask", at, "--count", "50", "--size", "60000", "--for", "10s",
         ];
@@ -260,7 +262,7 @@ fn what_keeps_a_job_from_beginning_counts_as_lost() {
     .spawn()
     .unwrap();
     thread::sleep(Duration::from_millis(200));
-    // It sleeps most of the time, so it is stopped before a job and not in one.
+    // The process sleeps most of the time, so the signal stops it before a job and not during one.
     signal(&jobs, libc::SIGSTOP);
     thread::sleep(Duration::from_millis(400));
     signal(&jobs, libc::SIGCONT);
@@ -271,7 +273,7 @@ fn what_keeps_a_job_from_beginning_counts_as_lost() {
 
 #[test]
 fn another_process_is_given_a_policy() {
-    // A name that no other process has.
+    // No other process has this name.
     let name = format!("weir-{}", std::process::id());
     let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
     std::fs::copy("/bin/sleep", &program).unwrap();
@@ -282,7 +284,7 @@ fn another_process_is_given_a_policy() {
         std::thread::yield_now();
     }
     let raised = json(&mut load(&["raise", &name, "--policy", "batch", "--json"]));
-    // The 41st word of proc(5): the policy, of which 3 is SCHED_BATCH.
+    // The policy is the 41st word of /proc/PID/stat (proc(5)); 3 is SCHED_BATCH.
     let policy = of_child("stat")
         .split_whitespace()
         .nth(40)
@@ -339,7 +341,7 @@ fn bad_input_is_told_and_exits_with_2() {
         let output = load(arguments).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
-        // The message may be wrapped.
+        // The message may be broken over several lines.
         let words: Vec<&str> = message
             .split_whitespace()
             .filter(|word| *word != "│")

@@ -51,10 +51,10 @@ Examples:
 
 A datagram that is not answered within a second counts as lost.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// [`Questions::run`] fails, or the thread cannot have its CPU or its policy.
+/// Fails if [`Questions::run`] fails, or if the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     arguments.thread.apply().into_diagnostic()?;
     let questions = Questions {

@@ -31,10 +31,10 @@ Examples:
 Prints `ready` to its standard error once packets are dropped. Only for machines that are set up for \
 an experiment: a user who is logged in over the interface is cut off.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// There is no such interface, or the kernel or the driver refuses.
+/// Fails if there is no such interface, or if the kernel or the driver refuses the program.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let drops = Drops {
         interface: arguments.interface.clone(),

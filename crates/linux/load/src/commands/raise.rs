@@ -30,10 +30,10 @@ Examples:
 
 Only for machines that are set up for an experiment: the policies stay when weir-load ends.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// There is no such process, or the system refuses.
+/// Fails if there is no such process, or if the system refuses the policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     let raised = raise(&arguments.beginning, arguments.policy).into_diagnostic()?;
     print_answer(&json!({ "raised": raised }), arguments.json, || {

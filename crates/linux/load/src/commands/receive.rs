@@ -79,10 +79,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// [`Listener::run`] fails, or the thread cannot have its CPU or its policy.
+/// Fails if [`Listener::run`] fails, or if the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     arguments.thread.apply().into_diagnostic()?;
     let listener = Listener {

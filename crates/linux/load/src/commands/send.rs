@@ -72,10 +72,10 @@ fn pattern(text: &str) -> Result<Pattern, String> {
     Pattern::parse(text, CLOCK_HZ).map_err(|error| error.to_string())
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// [`Flood::run`] fails, or the thread cannot have its CPU or its policy.
+/// Fails if [`Flood::run`] fails, or if the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     arguments.thread.apply().into_diagnostic()?;
     let flood = Flood {

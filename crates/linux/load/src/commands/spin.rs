@@ -57,10 +57,10 @@ Examples:
 The speed is measured before the first job. If something disturbs the machine by then, measure it \
 earlier and give it with --speed.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// [`Jobs::run`] fails, or the thread cannot have its CPU or its policy.
+/// Fails if [`Jobs::run`] fails, or if the thread cannot have its CPU or its policy.
 pub fn execute(arguments: &Args) -> miette::Result<()> {
     arguments.thread.apply().into_diagnostic()?;
     let jobs = Jobs {

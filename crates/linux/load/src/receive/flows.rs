@@ -8,7 +8,8 @@ use crate::latency::Times;
 use crate::payload::Header;
 use crate::send::seconds;
 
-/// The most senders that one address tells apart. Messages of further ones count as foreign.
+/// The most senders that are distinguished at one address. Messages of further senders count as
+/// foreign.
 const FLOWS: usize = 1024;
 
 /// The messages that have come to one address so far.
@@ -28,7 +29,7 @@ pub(super) struct Tally {
 struct Sequence {
     packets: u64,
     late: u64,
-    /// The highest number plus 1.
+    /// The highest number so far, plus 1.
     next: u64,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sockets of a receiver, and the messages that they have.
+//! The sockets of a receiver, and the reading of messages from them.
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -14,10 +14,10 @@ use crate::datagrams;
 use crate::payload::{self, Header};
 use crate::send::is_temporary;
 
-/// The most connections at a time. Further ones wait in the kernel.
+/// The most connections at a time. The kernel keeps further connections waiting.
 const STREAMS: usize = 256;
-/// The longest wait in nanoseconds: a signal that comes just before a wait does not end it, so that
-/// a run checks for signals at least this often.
+/// The longest wait in nanoseconds. A signal that comes just before a wait does not end the wait,
+/// so a run checks for signals at least this often.
 const WAIT: u64 = 50_000_000;
 
 pub(super) struct Sockets {
@@ -26,7 +26,7 @@ pub(super) struct Sockets {
     buffers: Vec<Vec<u8>>,
     stamps: Stamps,
     answer: bool,
-    /// Whether each socket, and then each stream, can be read or written.
+    /// Whether each socket, and after the sockets each stream, can be read or written.
     ready: Vec<bool>,
 }
 
@@ -35,8 +35,8 @@ enum ListeningSocket {
     Listener(TcpListener),
 }
 
-/// A connection to the address `index`, with the begin of an unfinished message and the bytes that
-/// are still to be sent back.
+/// A connection to the address with the number `index`. It holds the begin of an unfinished
+/// message, and the bytes that are still to be sent back.
 struct Stream {
     index: usize,
     stream: TcpStream,
@@ -100,7 +100,7 @@ impl Sockets {
         let streams = self.streams.iter();
         let streams = streams.map(|stream| PollFd::new(stream.stream.as_fd(), stream.wants()));
         let mut polled: Vec<PollFd<'_>> = listening.chain(streams).collect();
-        // Rounded up, so that the last wait does not become a busy one.
+        // Rounding up keeps a last wait of less than a millisecond from becoming a busy loop.
         let milliseconds = longest.min(WAIT).div_ceil(1_000_000);
         self.ready.clear();
         match poll(&mut polled, u16::try_from(milliseconds).unwrap_or(0)) {
@@ -114,7 +114,7 @@ impl Sockets {
         }
     }
 
-    /// Takes one batch from each socket that has messages. Returns how many messages that are.
+    /// Takes one batch from each socket that has messages. Returns the number of messages.
     pub fn take(&mut self, tallies: &mut [Tally]) -> io::Result<u64> {
         let mut count = 0;
         let mut accepted = Vec::new();
@@ -131,7 +131,7 @@ impl Sockets {
                     count += take(socket, &mut self.buffers, self.stamps, &mut tallies[place])?;
                 }
                 Some(ListeningSocket::Listener(listener)) => {
-                    // A client may have gone again before its connection is accepted.
+                    // A client may have closed its connection before the connection is accepted.
                     if let Ok((stream, _)) = listener.accept() {
                         stream.set_nonblocking(true)?;
                         stream.set_nodelay(self.answer)?;
@@ -170,7 +170,7 @@ impl Sockets {
     pub fn overflowed(&self, index: usize) -> Option<u64> {
         match &self.listening[index] {
             ListeningSocket::Datagrams(socket) => overflowed(socket.as_fd()),
-            // TCP makes its sender wait.
+            // TCP makes the sender wait instead of dropping.
             ListeningSocket::Listener(_) => Some(0),
         }
     }
@@ -206,7 +206,7 @@ fn answer(
         Ok((length, from)) => {
             let message = &buffers[0][..length];
             tally.message(message, stamps.now());
-            // The client counts an answer that cannot be sent as lost.
+            // If an answer cannot be sent, the client counts it as lost.
             let _ = socket.send_to(message, from);
             Ok(1)
         }
@@ -216,7 +216,8 @@ fn answer(
 }
 
 impl Stream {
-    /// The event to wait for: no message is read before all earlier ones are answered.
+    /// The events to wait for. While answers are pending, only room to write: no message is read
+    /// before all earlier messages are answered.
     fn wants(&self) -> PollFlags {
         if self.answers.is_empty() {
             PollFlags::POLLIN
@@ -225,7 +226,8 @@ impl Stream {
         }
     }
 
-    /// Sends answers as far as the connection takes them. Returns whether it is still open.
+    /// Sends answers as far as the connection takes them. Returns whether the connection is still
+    /// open.
     fn answer(&mut self) -> bool {
         while !self.answers.is_empty() {
             match self.stream.write(&self.answers) {
@@ -238,8 +240,8 @@ impl Stream {
         true
     }
 
-    /// Reads messages, and answers them if `answer` is true. Returns how many messages were
-    /// completed, or none if the connection is over.
+    /// Reads messages, and answers them if `answer` is true. Returns the number of completed
+    /// messages, or `None` if the connection is over.
     fn read(
         &mut self,
         buffer: &mut [u8],
@@ -259,7 +261,7 @@ impl Stream {
         let mut count = 0;
         while rest.len() >= payload::HEADER {
             let Some(header) = Header::of(rest) else {
-                // The begin of the next message is not known without a header.
+                // Without a header, the begin of the next message is not known.
                 tally.foreign();
                 return None;
             };
@@ -281,13 +283,13 @@ impl Stream {
     }
 }
 
-/// Sets the size of the socket's buffer. Beyond the system's limit this takes CAP_NET_ADMIN;
-/// without it, the size is the limit.
+/// Sets the size of the socket's buffer. A size beyond the system's limit needs CAP_NET_ADMIN;
+/// without it, the size becomes the limit.
 fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let set = |option| {
         let length = size_of_val(&value) as libc::socklen_t;
-        // SAFETY: the value has the length that is passed, and is only read.
+        // SAFETY: the value has the length that is passed, and the call only reads it.
         unsafe {
             libc::setsockopt(
                 socket.as_raw_fd(),
@@ -305,13 +307,13 @@ fn set_buffer(socket: BorrowedFd<'_>, bytes: u32) -> io::Result<()> {
     }
 }
 
-/// The number of messages that the socket dropped: `SK_MEMINFO_DROPS`, the last of the numbers that
-/// `SO_MEMINFO` gives.
+/// The number of messages that the socket dropped. That is `SK_MEMINFO_DROPS`, the last of the
+/// numbers that the socket option `SO_MEMINFO` returns.
 fn overflowed(socket: BorrowedFd<'_>) -> Option<u64> {
     const DROPS: usize = 8;
     let mut numbers = [0u32; DROPS + 1];
     let mut length = size_of_val(&numbers) as libc::socklen_t;
-    // SAFETY: the numbers have the length that is passed.
+    // SAFETY: the array has the length that is passed.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
