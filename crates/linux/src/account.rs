@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account of interrupt time (zhang2006 §3.1): it is charged to the processes whose packets it
-//! was spent on, and reported as taken from the processes in whose time it was spent. A stock
-//! scheduler cannot give it back to those.
+//! The account of interrupt time (zhang2006 §3.1). It charges interrupt time to the processes whose
+//! packets caused it. It also reports which processes lost that time because the interrupts ran in
+//! their place. A stock scheduler cannot give the time back to them.
 //!
-//! BPF programs count for each CPU and each host (the interrupted process, or the kernel thread
-//! that does the work): the time of handlers and of soft interrupts, the packets that were taken
-//! from devices, and the packets that each socket received. The run times of kernel threads are
-//! known to the kernel. Every turn divides the time since the turn before over the packets
-//! ([`divide`]) and books it with core's account ([`ledger`]).
+//! BPF programs keep counters for each CPU and each host. A host is the interrupted process, or the
+//! kernel thread that does the work. The programs count the time of handlers and of soft
+//! interrupts, the packets that were taken from devices, and the packets that each socket received.
+//! The kernel itself knows the run times of its threads. Every turn divides the time since the turn
+//! before over the packets ([`divide`]), and books it with the account of core/ ([`ledger`]).
 //!
 //! The account covers all network namespaces. Its gaps and its costs are described in
 //! docs/linux-accounting.md.
@@ -45,23 +45,25 @@ pub use report::{
 };
 use workers::WorkerTable;
 
-/// Turns without a change after which a counter makes room for others.
+/// Number of turns without a change after which a counter is removed, to make room for others.
 const IDLE_TURNS: u32 = 30;
 /// Period of the search for new interrupts, kernel threads and names.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// Options of the account.
+/// Options of [`Accountant`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Whether the packets of each socket are counted, which makes every packet slower
-    /// (docs/linux-accounting.md). Otherwise only packets that mode exact counts can be charged.
+    /// (docs/linux-accounting.md). Otherwise time can be charged only for the packets that mode
+    /// exact counts.
     pub packets: bool,
-    /// Cost of an interrupt beyond its handler and its soft interrupts; added for each one.
+    /// Cost of an interrupt beyond its handler and its soft interrupts. It is added for each
+    /// interrupt.
     pub interrupt_overhead: Duration,
     /// Limits above which there is an overload.
     pub limits: Limits,
-    /// Interfaces whose drops are checked, each with the packets a second that the system file
-    /// tolerates from it, if it states that.
+    /// Names of the interfaces whose drops are checked. Each has the packets per second that the
+    /// system file tolerates from it, or `None` if the file does not state that.
     pub interfaces: BTreeMap<String, Option<f64>>,
 }
 
@@ -81,7 +83,7 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel refuses a BPF program, or to read its counters.
+    /// The kernel refuses a BPF program, or does not let its counters be read.
     #[error("the kernel refuses the BPF programs that measure interrupts: {0}")]
     Programs(#[from] libbpf_rs::Error),
     /// There is no cgroup v2 to attach to.
@@ -92,13 +94,13 @@ pub enum Error {
     Threads(#[from] procfs::ProcError),
 }
 
-/// Counters of mode exact since its program was loaded: the packets that it gave to the threads of
-/// their classes.
+/// Counters of mode exact since its program was loaded. They count the packets that the program
+/// gave to the threads of their classes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DemuxCounts {
-    /// Packets by key, dropped ones included.
+    /// Packets by protocol and port, including the dropped packets.
     pub keys: BTreeMap<PacketKey, u64>,
-    /// Packets that were dropped because a class's queue was full.
+    /// Packets that were dropped because the queue of their class was full.
     pub dropped: u64,
 }
 
@@ -134,8 +136,8 @@ impl DemuxCounts {
     }
 }
 
-/// Keeps the account as long as it lives. The programs are detached when the process ends, in
-/// whatever way.
+/// Keeps the account for as long as it lives. The kernel detaches the BPF programs when the process
+/// ends, even if it is killed.
 pub struct Accountant {
     programs: AccountPrograms,
     options: Options,
@@ -147,10 +149,11 @@ pub struct Accountant {
     devices: BTreeMap<String, Traffic>,
     table: WorkerTable,
     processes: ProcessTable,
-    /// Last known holders of each socket, by its cookie: it may be closed before its last packets
-    /// are booked.
+    /// Last known readers of each socket, by the socket's cookie. They are kept because a socket
+    /// may be closed before its last packets are booked.
     holders: BTreeMap<u64, Readers>,
-    /// Cookie of the network namespace in which interfaces have names.
+    /// Cookie of this process's network namespace. Interfaces of other namespaces are shown by
+    /// number.
     namespace: u64,
     idle_places: BTreeMap<HandlerPlace, u32>,
     idle_deliveries: BTreeMap<Delivery, u32>,
@@ -164,7 +167,7 @@ pub struct Accountant {
 }
 
 impl Accountant {
-    /// Begins to account.
+    /// Loads the BPF programs and starts the account.
     ///
     /// # Errors
     /// Fails when the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON and BTF), or when
@@ -200,12 +203,12 @@ impl Accountant {
         })
     }
 
-    /// Books the time since the turn before, by the receivers that `table` knows and by what mode
-    /// exact has `given`, if it is on. It should be called about once a second: the time between
-    /// two turns is divided as a whole.
+    /// Books the time since the turn before. `table` says which processes receive which packets,
+    /// and `given` what mode exact has counted, or `None` if it is off. Call this about once a
+    /// second: the time between two turns is divided as a whole.
     ///
     /// # Errors
-    /// Fails when the counters cannot be read any longer. Another call tries again.
+    /// Fails when the counters cannot be read any longer. The next call tries again.
     pub fn turn(
         &mut self,
         table: &ReceiverTable,
@@ -262,7 +265,7 @@ impl Accountant {
         Ok(event)
     }
 
-    /// The account until now.
+    /// Returns the account up to the last turn.
     #[must_use]
     pub fn report(&self) -> AccountReport {
         shown::report(self)
@@ -304,7 +307,7 @@ impl Accountant {
         }
     }
 
-    /// Measurements for the detection of an overload.
+    /// Collects the measurements by which an overload is detected.
     fn seen(
         &mut self,
         interval: &MeasuredInterval,
@@ -345,7 +348,7 @@ impl Accountant {
         }
     }
 
-    /// The key for which most of the interval's time was spent.
+    /// Finds the port for which most of the interval's time was spent.
     fn culprit(
         &self,
         interval: &MeasuredInterval,
@@ -399,7 +402,7 @@ impl Accountant {
         })
     }
 
-    /// Removes counters that have not changed for long.
+    /// Removes counters that have not changed for [`IDLE_TURNS`] turns.
     fn make_room(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
         let places = long_idle(&mut self.idle_places, &interval.idle_places);
         let deliveries = long_idle(&mut self.idle_deliveries, &interval.idle_deliveries);
@@ -419,15 +422,15 @@ impl Accountant {
     }
 }
 
-/// Processes that a packet is for.
+/// Finds the processes that receive a packet.
 fn readers_of(to: Destination, holders: &BTreeMap<u64, Readers>, table: &ReceiverTable) -> Readers {
     if let Destination::Socket(socket) = to {
         if let Some(known) = holders.get(&socket.cookie) {
             return known.clone();
         }
     }
-    // Sockets that a listener has accepted are known only from the next scan on. Until then their
-    // owner is likely to be whoever has the port.
+    // The sockets that a listener has accepted become known only with the next scan. Until then
+    // they most likely belong to the process that listens on the port.
     let readers = to.key().into_iter().flat_map(|key| table.readers(key));
     let (mut namespaces, mut all) = (BTreeSet::new(), BTreeSet::new());
     for reader in readers {
@@ -441,7 +444,8 @@ fn readers_of(to: Destination, holders: &BTreeMap<u64, Readers>, table: &Receive
     }
 }
 
-/// Counts the idle turns of each of `idle`, and removes those that have been idle for long.
+/// Counts for how many turns in a row each counter of `idle` has not changed. Removes and returns
+/// those that have reached [`IDLE_TURNS`].
 fn long_idle<T: Copy + Ord>(turns: &mut BTreeMap<T, u32>, idle: &[T]) -> Vec<T> {
     let mut long = Vec::new();
     let before = std::mem::take(turns);
@@ -461,7 +465,7 @@ fn devices(options: &Options) -> BTreeMap<String, Traffic> {
     if options.interfaces.is_empty() {
         return BTreeMap::new();
     }
-    // An interface that does not exist has no traffic.
+    // An interface that does not exist is left out.
     let all = dev_status().unwrap_or_default();
     let wanted = options.interfaces.iter().filter_map(|(name, tolerated)| {
         let status = all.get(name)?;

@@ -49,12 +49,13 @@ enum Command {
 }
 
 impl Cli {
-    /// Carries the command out.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Fails on bad input, or if something that the command needs is missing: exit code 2.
+    /// Fails with exit code 2 on bad input, or if something that the command needs is missing.
     pub fn execute(self) -> miette::Result<Outcome> {
-        // The others write no file that must be whole, and `run` hears signals by itself.
+        // The other commands write no files that must be complete, and `run` handles signals
+        // itself.
         if matches!(self.command, Command::Inspect(_) | Command::Install(_)) {
             clean_up_when_interrupted().into_diagnostic()?;
         }
@@ -92,7 +93,7 @@ impl Mode {
     }
 }
 
-/// The system that a command is about.
+/// The system file that a command works on.
 #[derive(Debug, clap::Args)]
 struct SystemArgs {
     /// The description of the system
@@ -105,14 +106,14 @@ struct SystemArgs {
 }
 
 impl SystemArgs {
-    /// The file as this machine is to carry it out.
+    /// Reads the file, and returns the part of the system that this machine runs.
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
         Ok(Node::of(&system, self.mode.map(Mode::of))?)
     }
 }
 
-/// The folder in which running systems are noted.
+/// The folder in which running systems are recorded.
 #[derive(Debug, clap::Args)]
 struct StateArgs {
     /// The folder in which what runs, and what is to be put back, is noted
@@ -120,8 +121,8 @@ struct StateArgs {
     state: PathBuf,
 }
 
-/// Fails if this machine cannot do what `node` asks for. `trusted` says that packets have their
-/// checksums even where that cannot be checked.
+/// Fails if this machine cannot do what `node` asks for. `trusted` means that packets count as
+/// having checksums where that cannot be checked.
 fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     let all = Machine::here(node).into_diagnostic()?.lacks(node, trusted);
     if all.is_empty() {
@@ -131,8 +132,8 @@ fn able(node: &Node, trusted: bool) -> miette::Result<()> {
     }
 }
 
-/// Fails with `help` if this process lacks one of the capabilities without which `what` is not
-/// seen. The kernel's own message would not name them.
+/// Fails with the hint `help` if this process lacks one of the capabilities `needed` to see `what`.
+/// The kernel's own error would not name the capability.
 fn able_to_see(what: &str, needed: &[Capability], help: &str) -> miette::Result<()> {
     let missing = Capability::lacking(needed).into_diagnostic()?;
     if missing.is_empty() {
@@ -145,10 +146,11 @@ fn able_to_see(what: &str, needed: &[Capability], help: &str) -> miette::Result<
     ))
 }
 
-/// Longest path of a control group that tables show whole, in characters.
+/// Longest path of a control group that tables show in full, in characters.
 const CGROUP: usize = 32;
 
-/// Shortens the path of a control group for a table; its end says more than its beginning.
+/// Shortens the path of a control group for a table. The end is kept, since it says more than the
+/// beginning.
 fn end_of(path: &str) -> String {
     let length = path.chars().count();
     if length <= CGROUP {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The draft of a system file that `weir linux inspect` writes from what a machine has and runs.
+//! The draft of a system file that `weir linux inspect` writes. It describes the machine's
+//! interfaces, and the processes that receive from them.
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 use crate::receivers::{PacketKey, SocketReader};
 use crate::urgency::Urgency;
 
-/// Longest name in a system file.
+/// Longest name that a system file allows, in bytes.
 const NAME_MOST: usize = 64;
 
 /// A network interface of the machine.
@@ -16,15 +17,17 @@ const NAME_MOST: usize = 64;
 pub struct DraftInterface {
     /// Name of the interface.
     pub name: String,
-    /// Number of its receive queues.
+    /// Number of receive queues.
     pub queues: usize,
-    /// The kernel threads that receive its packets, each with its policy, as text.
+    /// The kernel threads that receive the interface's packets, each with its scheduling policy, as
+    /// text.
     pub threads: Vec<String>,
-    /// Indices of the receivers that its packets can reach.
+    /// Indices of the receivers that the interface's packets can reach.
     pub receivers: Vec<usize>,
 }
 
-/// Processes that are one receiver: of the same program, control group and urgency.
+/// Processes that become one receiver, since they have the same program, user, control group and
+/// urgency.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group<'a> {
     command: &'a str,
@@ -103,7 +106,7 @@ costs = { off = { request_served = \"2us\" } }
 mode = \"native\"
 ";
 
-/// Writes the source of an interface, and returns its name.
+/// Writes the source that stands for an interface, and returns the source's name.
 fn source(
     text: &mut String,
     interface: &DraftInterface,
@@ -156,7 +159,8 @@ fn receiver(text: &mut String, name: &str, group: &Group<'_>, processes: usize) 
         matches.push(format!("cgroup = {}", quoted(group.cgroup)));
     }
     if let Some(user) = group.user {
-        // Any process can give itself any name.
+        // The name of a program is only used together with a user, since any process can give
+        // itself any name.
         if is_text(group.command) {
             matches.push(format!("command = {}", quoted(group.command)));
         }
@@ -167,7 +171,7 @@ fn receiver(text: &mut String, name: &str, group: &Group<'_>, processes: usize) 
     }
 }
 
-/// Name of a user; the number if there is no name.
+/// Name of a user, or the user's number if there is no name.
 fn name_of(user: u32) -> String {
     let known = nix::unistd::User::from_uid(user.into()).ok().flatten();
     known.map_or_else(|| user.to_string(), |known| known.name)
@@ -200,12 +204,12 @@ fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// Whether `text` is a text that a system file accepts.
+/// Whether a system file accepts `text` as a string: it is not empty and has no control characters.
 fn is_text(text: &str) -> bool {
     !text.trim().is_empty() && !text.chars().any(char::is_control)
 }
 
-/// Whether `cgroup` is a path that restricts anything; the root matches everything.
+/// Whether `cgroup` is a valid path other than the root, which would match every process.
 fn is_path(cgroup: &str) -> bool {
     let mut steps = cgroup
         .strip_prefix('/')
@@ -214,13 +218,13 @@ fn is_path(cgroup: &str) -> bool {
     is_text(cgroup) && cgroup.starts_with('/') && steps.all(|step| !matches!(step, "" | "." | ".."))
 }
 
-/// The names that are in use.
+/// The names that are already in use.
 #[derive(Debug, Default)]
 struct Names(HashSet<String>);
 
 impl Names {
-    /// Finds a valid name for a system file that is not in use, as similar to `wanted` as possible;
-    /// based on `otherwise` if no character of it is valid.
+    /// Finds a valid name for a system file that is not in use. It is as similar to `wanted` as
+    /// possible, or to `otherwise` if no character of `wanted` is valid.
     fn unique(&mut self, wanted: &str, otherwise: &str) -> String {
         let plain = |c: char| {
             if c.is_ascii_alphanumeric() || c == '_' {
@@ -235,7 +239,7 @@ impl Names {
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             name.insert(0, '_');
         }
-        // Leave room for a number.
+        // This leaves room for a number.
         name.truncate(NAME_MOST - 8);
         let mut number = 1;
         let mut unique = name.clone();
@@ -302,7 +306,7 @@ mod tests {
                 60,
                 &[(Protocol::Tcp, 502), (Protocol::Udp, 502)],
             ),
-            // Another process of the same.
+            // This is another process of the same group.
             receiver(
                 "sshd",
                 "/system.slice/ssh.service",

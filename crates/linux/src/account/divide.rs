@@ -1,43 +1,44 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The division of interrupt time over the packets that it was spent on. It computes with whole ns,
-//! and the parts add up exactly.
+//! The division of interrupt time over the packets that caused it. All times are whole ns, and the
+//! parts add up exactly.
 use std::collections::BTreeMap;
 
-/// Time that was spent at one place (a CPU in the time of one host) between two readings.
+/// Time that was spent at one place between two readings of the counters. A place is a CPU and a
+/// host, which is the process or kernel thread in whose time the work ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pool<R> {
-    /// The host whose time was used, or the thread that did the work; the division ignores it.
+    /// Process number of the host. The division ignores it.
     pub host: u32,
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
     /// Time in ns that was spent because of packets.
     pub time: u64,
-    /// Time in ns that was spent for timers and other devices.
+    /// Time in ns that was spent for timers and for other devices.
     pub apart: u64,
-    /// Packets that were taken from devices at the place.
+    /// Packets that were taken from devices at this place.
     pub polled: u64,
-    /// Packets that sockets received at the place, by receiver.
+    /// Packets that sockets received at this place, by receiver.
     pub delivered: BTreeMap<R, u64>,
 }
 
-/// Shares of a pool's time; together they are its `time` and `apart`.
+/// Shares of a pool's time, in ns. They add up to the pool's `time` plus `apart`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Shares<R> {
     /// Time in ns by receiver.
     pub received: BTreeMap<R, u64>,
     /// Time in ns for packets that no socket received.
     pub orphans: u64,
-    /// Time in ns for no known packet.
+    /// Time in ns that belongs to no known packet.
     pub unattributed: u64,
     /// Number of packets that no socket received.
     pub orphan_packets: u64,
 }
 
-/// Splits `total` by `weights` so that the parts add up to it and each is less than 1 away from its
-/// exact share. All are 0 if all weights are.
+/// Splits `total` in proportion to `weights`. The parts add up to `total`, and each is less than 1
+/// away from its exact share. If all weights are 0, all parts are 0.
 pub(super) fn apportion(total: u64, weights: impl IntoIterator<Item = u64> + Clone) -> Vec<u64> {
     let sum: u128 = weights.clone().into_iter().map(u128::from).sum();
-    // Shift so that the product below fits into 128 bits, however many weights there are.
+    // The shift makes the product below fit into 128 bits, however many weights there are.
     let shift = (u128::BITS - sum.leading_zeros()).saturating_sub(u64::BITS);
     let (mut until, mut given) = (0_u128, 0_u64);
     let reach = |until: u128| {
@@ -68,7 +69,7 @@ fn add<R: Copy + Ord>(to: &mut BTreeMap<R, u64>, more: impl IntoIterator<Item = 
     }
 }
 
-/// Packets by receiver; those of `nobody` are the rest.
+/// Packets by receiver. `nobody` is the number of packets that no socket received.
 #[derive(Debug, Clone)]
 struct Weights<R> {
     delivered: BTreeMap<R, u64>,
@@ -99,16 +100,18 @@ impl<R: Copy + Ord> Weights<R> {
     }
 }
 
-/// Divides the time of each pool over the packets that were handled there (zhang2006 §3.1: a bottom
-/// half costs its time divided by its packets).
+/// Divides the time of each pool over the packets that were handled there. The time of a bottom
+/// half divided by its packets is the cost of a packet (zhang2006 §3.1).
 ///
-/// A packet may be taken from a device at one place and reach its socket at another: by RPS, by the
-/// threads of classes, by the devices of containers. So packets that sockets received at places
-/// which had not taken them from a device were handed on by places which had. `handed` knows
-/// exactly what was handed on, where it is known. Only the packets that remain were for nobody.
+/// A packet may be taken from a device at one place and reach its socket at another: because of
+/// RPS, of the threads of mode exact's classes, or of a container's virtual interfaces. So if
+/// sockets received more packets at a place than were taken from devices there, other places handed
+/// packets on to it. `handed` has the exact numbers where they are known. Only the packets that
+/// remain were for nobody.
 ///
-/// A place without packets, such as a process during which an interrupt only woke a thread, is
-/// divided by the packets of its CPU, or else by all packets.
+/// Some places have time but no packets, such as a process during which an interrupt only woke a
+/// thread. Their time is divided by the packets of their CPU or, if there are none either, by all
+/// packets.
 pub(super) fn divide<R: Copy + Ord>(
     pools: &[Pool<R>],
     handed: Option<&BTreeMap<R, u64>>,
@@ -257,7 +260,7 @@ mod tests {
         assert_eq!(received(&shares[0]), []);
     }
 
-    /// Counts up to all that a counter can have.
+    /// Generates counts over the whole range of a counter.
     fn counts() -> impl Strategy<Value = u64> {
         prop_oneof![
             Just(0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The differences between two readings of the counters: a pool for each place, ready to be
-//! divided.
+//! The difference between two readings of the counters: a pool of time for each place, which can
+//! then be divided over packets.
 use std::collections::BTreeMap;
 
 use super::divide::{Pool, apportion};
@@ -8,20 +8,21 @@ use super::layout::{Delivery, HandlerPlace, MapOverflow, SocketKey, Spent, since
 use super::programs::Counters;
 use crate::receivers::{PacketKey, Protocol};
 
-/// Stands for a CPU where it is not known on which one a thread ran.
+/// Stands for the CPU if it is not known on which CPU a thread ran.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
-/// Receiver of packets, as far as the kernel knows it.
+/// Receiver of packets, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Destination {
-    /// A socket that received them.
+    /// The socket that received the packets.
     Socket(SocketKey),
-    /// The readers of a key: a program gave the packets to the key's class.
+    /// Whoever reads this port. Mode exact gave the packets to the class of the port, so their
+    /// socket is not known.
     Key(PacketKey),
 }
 
 impl Destination {
-    /// Protocol and port; none: neither TCP nor UDP.
+    /// Protocol and port. `None` if the protocol is neither TCP nor UDP.
     pub fn key(self) -> Option<PacketKey> {
         match self {
             Self::Key(key) => Some(key),
@@ -33,7 +34,7 @@ impl Destination {
     }
 }
 
-/// Kernel threads that do the work of interrupts, with the run time of each in ns.
+/// Kernel threads that do the work of interrupts, by thread number, with the run time of each.
 pub(super) type Workers = BTreeMap<u32, RunTime>;
 
 /// Run time of a kernel thread.
@@ -47,7 +48,8 @@ pub(super) struct RunTime {
     pub without_soft: bool,
 }
 
-/// The parts of the measured time, in ns.
+/// The measured time by what it was spent on, in ns. The fields are those of
+/// [`InterruptTime`](super::report::InterruptTime).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Breakdown {
     pub device: u64,
@@ -84,14 +86,14 @@ impl Breakdown {
     }
 }
 
-/// The differences between two readings.
+/// The difference between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MeasuredInterval {
     pub parts: Breakdown,
     pub pools: Vec<Pool<Destination>>,
     pub interrupts: u64,
     pub lost: MapOverflow,
-    /// Counters that have not changed since the reading before.
+    /// Places whose counters have not changed since the reading before.
     pub idle_places: Vec<HandlerPlace>,
     pub idle_deliveries: Vec<Delivery>,
 }
@@ -109,8 +111,8 @@ impl IntervalCounts {
     }
 }
 
-/// Computes the differences of two readings, with the run times of threads in between. Each
-/// interrupt took `overhead` ns in addition to its measured time.
+/// Computes the difference between two readings. `workers` are the run times of kernel threads in
+/// between. Each interrupt took `overhead` ns in addition to its measured time.
 pub(super) fn between(
     before: &Counters,
     now: &Counters,
@@ -166,7 +168,8 @@ pub(super) fn between(
         } = counted.spent;
         let added = interrupts.saturating_mul(overhead);
         interval.parts.overhead += added;
-        // If there are interrupts of network devices, most interrupts are theirs.
+        // The overhead is booked as a whole. If some of the interrupts came from network devices,
+        // most of them did.
         let (with_packets, without) = if device > 0 { (added, 0) } else { (0, added) };
         interval.parts.device += device;
         interval.parts.others += others;
@@ -195,8 +198,8 @@ fn pool(place: HandlerPlace, time: u64, apart: u64, counted: IntervalCounts) -> 
 }
 
 impl MeasuredInterval {
-    /// The pools of a thread. Its run time is known as a sum, which is divided over CPUs in
-    /// proportion to its packets there.
+    /// Adds the pools of a kernel thread. Only the sum of its run time is known. The sum is divided
+    /// over the CPUs in proportion to the packets that the thread handled on each.
     fn worker(&mut self, host: u32, ran: RunTime, mut places: Vec<(u32, IntervalCounts)>) {
         if places.is_empty() {
             if ran.time == 0 {
@@ -231,7 +234,7 @@ impl MeasuredInterval {
         }
     }
 
-    /// The CPUs, each with its interrupt time in ns.
+    /// Interrupt time of each CPU, in ns, by the CPU's number.
     pub fn cpus(&self) -> BTreeMap<u32, u64> {
         let mut cpus = BTreeMap::new();
         for pool in &self.pools {
@@ -355,7 +358,7 @@ mod tests {
         let interval = with(ran);
         assert_eq!(times(&interval), [(740, 10), (250, 0)]);
         assert_eq!(interval.parts.total(), 1000);
-        // The time that the kernel has excluded is added.
+        // The kernel's run time excludes this time, so it is added.
         let interval = with(RunTime {
             without_handlers: true,
             without_soft: true,

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counterparts of the structures of `src/bpf/account.h`, read from the bytes of the maps.
+//! Rust counterparts of the structures in `src/bpf/account.h`, decoded from the bytes of the maps.
 use std::ops::{AddAssign, Sub};
 
-/// Place of interrupt work: a CPU, and the host whose time was used.
+/// Where interrupt work was done: on which CPU, and in whose time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct HandlerPlace {
     pub cpu: u32,
-    /// The interrupted process, or the kernel thread that did the work; 0: the CPU was idle.
+    /// Number of the interrupted process, or of the kernel thread that did the work; 0 if the CPU
+    /// was idle.
     pub host: u32,
-    /// Whether it is a kernel thread, which may have ended by now.
+    /// Whether the host is a kernel thread. The program notes it since the thread may have ended by
+    /// now.
     pub is_kernel: bool,
 }
 
-/// The bit WEIR_ACCOUNT_KERNEL.
+/// The bit WEIR_ACCOUNT_KERNEL of `src/bpf/account.h`.
 const KERNEL: u32 = 1 << 31;
 
-/// Time in ns that was spent at a place, without nested interrupts, and counts.
+/// Time that was spent at a place, in ns, and counts. The time of a nested interrupt counts only
+/// once, for the nested interrupt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Spent {
     /// Time in handlers of network devices.
     pub device: u64,
     /// Time in handlers of other devices.
     pub others: u64,
-    /// Time in the soft interrupt that receives.
+    /// Time in the soft interrupt that receives packets.
     pub receive: u64,
     /// Time in other soft interrupts.
     pub soft: u64,
@@ -32,26 +35,26 @@ pub(super) struct Spent {
     pub polled: u64,
 }
 
-/// Delivery of packets: to whom, and at which place.
+/// Packets that a socket received at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Delivery {
     pub place: HandlerPlace,
     pub socket: SocketKey,
 }
 
-/// A socket as it is found for a packet.
+/// A socket, as the BPF program identifies it for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SocketKey {
-    /// Cookie of the socket; 0: any socket of the port.
+    /// Cookie of the socket; 0 means any socket of the port.
     pub cookie: u64,
-    /// Index of the interface that the packets came from, in its network namespace.
+    /// Index of the interface on which the packets arrived, in its network namespace.
     pub interface: u32,
     pub port: u16,
     /// Protocol number: 17 (UDP), 6 (TCP) or another.
     pub protocol: u16,
 }
 
-/// Work for which the maps had no room.
+/// Work that was not counted, since the maps had no room for another place or socket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct MapOverflow {
     /// Time in ns.
@@ -59,7 +62,7 @@ pub(super) struct MapOverflow {
     pub packets: u64,
 }
 
-/// Reads a field of `bytes`; none if there are too few.
+/// Reads a field of `N` bytes that begins at byte `at`. `None` if `bytes` is too short.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
@@ -145,8 +148,8 @@ impl MapOverflow {
     }
 }
 
-/// Difference of a counter since it was `before`. A lower value means that the counter was created
-/// again in between and began at 0.
+/// Increase of a counter since it had the value `before`. A lower value means that the counter was
+/// removed in between and began again at 0.
 pub(super) fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }

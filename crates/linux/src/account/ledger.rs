@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The books of the interrupt time that each process received and that was taken from it, kept by
-//! core's account (`core/include/weir/account.h`, zhang2006 §3.1). Each pool is a clock tick for
-//! that account: the work that was done in it, the receivers that it was for, and the process whose
-//! time it took.
+//! The books of each process: the interrupt time that was spent for it, and the interrupt time that
+//! was taken from it. The account of core/ keeps them (`core/include/weir/account.h`, zhang2006
+//! §3.1). That account works in clock ticks. Here each pool is one tick: it has the work that was
+//! done, the receivers of that work, and the process whose time it took.
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_core_sys::account::{Account, Config, Mode};
@@ -12,33 +12,34 @@ use super::interval::{Destination, MeasuredInterval};
 use super::layout::SocketKey;
 use crate::receivers::PacketKey;
 
-/// Resolution of the times in /proc, in ns: sysconf(_SC_CLK_TCK) is 100 on all processors that this
-/// runs on.
+/// Resolution of the times in /proc, in ns: sysconf(_SC_CLK_TCK) is 100 on all processors that Weir
+/// supports.
 const TICK: u64 = 10_000_000;
-/// The only device in core's account: its measured mode, which distinguishes devices, is not used
-/// here.
+/// The only device in core's account. That account distinguishes devices in its measured mode,
+/// which is not needed here.
 const DEVICE: usize = 0;
 
-/// The account of a process, in ns and packets.
+/// The account of a process. Times are in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Time that was spent for it, in the time of any process.
+    /// Interrupt time that was spent for the process, in the time of any process.
     pub received: u64,
-    /// The part of it that was its own time.
+    /// The part of `received` that was spent in the process's own time.
     pub own: u64,
-    /// Interrupt time in its own time, for any process.
+    /// Interrupt time that was spent in the process's own time, for any process.
     pub hosted: u64,
-    /// Packets that its sockets received.
+    /// Packets that the process's sockets received.
     pub packets: u64,
 }
 
 impl Sums {
-    /// Time that was spent for it while others ran, or nobody.
+    /// Interrupt time that was spent for the process while another one ran, or while the CPU was
+    /// idle.
     pub fn charged(&self) -> u64 {
         self.received - self.own
     }
 
-    /// Time that was taken from it for others.
+    /// Interrupt time that was taken from the process for others.
     pub fn taken(&self) -> u64 {
         self.hosted - self.own
     }
@@ -51,23 +52,23 @@ impl Sums {
     }
 }
 
-/// Packets for a port from an interface.
+/// The packets for one port that came from one interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PortFlow {
-    /// Protocol and port; none: neither TCP nor UDP.
+    /// Protocol and port. `None` if the protocol is neither TCP nor UDP.
     pub key: Option<PacketKey>,
-    /// Index of the interface in its network namespace; 0: not known.
+    /// Index of the interface in its network namespace; 0 if it is not known.
     pub interface: u32,
-    /// Cookie of that namespace; 0: not known.
+    /// Cookie of the network namespace; 0 if it is not known.
     pub namespace: u64,
 }
 
-/// The processes that receive packets.
+/// The processes that receive packets, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Readers {
-    /// Cookie of the socket's network namespace; 0: not known.
+    /// Cookie of the socket's network namespace; 0 if it is not known.
     pub namespace: u64,
-    /// The processes, each once.
+    /// Numbers of the processes.
     pub readers: BTreeSet<u32>,
 }
 
@@ -89,7 +90,7 @@ impl PortFlow {
     }
 }
 
-/// Costs of a flow, in ns and packets.
+/// Costs of a flow. Times are in ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct OfFlow {
     pub time: u64,
@@ -98,7 +99,8 @@ pub(super) struct OfFlow {
     pub readers: BTreeSet<u32>,
 }
 
-/// Sums of all that was measured, by what became of it.
+/// Sums of everything that was measured. Times are in ns, with the names of
+/// [`AccountReport`](super::report::AccountReport).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub received: u64,
@@ -108,17 +110,17 @@ pub(super) struct Totals {
     pub orphan_packets: u64,
 }
 
-/// Bookings of one interval.
+/// What was booked for one interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bookings {
     pub flows: BTreeMap<PortFlow, OfFlow>,
     pub totals: Totals,
 }
 
-/// The books of the machine.
+/// The books of all processes of the machine.
 pub(super) struct Ledger {
     account: Account,
-    /// Index in core's account of each process.
+    /// Index of each process in core's account, by process number.
     slots: BTreeMap<u32, usize>,
     free: Vec<usize>,
     packets: BTreeMap<u32, u64>,
@@ -146,9 +148,9 @@ impl Ledger {
         }
     }
 
-    /// Books an interval. `whose` names the processes that a packet was for. `is_process` says
-    /// which hosts are processes: kernel threads and the idle task are not, and nothing is taken
-    /// from anybody in their time.
+    /// Books an interval. `readers_of` returns the processes that a packet was for. `is_process`
+    /// says whether a host is a process. Kernel threads and the idle task are none: an interrupt in
+    /// their time takes nothing from anybody.
     pub fn book(
         &mut self,
         interval: &MeasuredInterval,
@@ -181,7 +183,8 @@ impl Ledger {
                     continue;
                 }
                 totals.received += time;
-                // Which of them reads a packet is known only afterwards, so they share it equally.
+                // It is not known yet which of the readers will read a packet, so they share the
+                // cost equally.
                 let equal = readers.iter().map(|_| 1);
                 let (times, counts) = (apportion(*time, equal.clone()), apportion(packets, equal));
                 for ((reader, time), count) in readers.iter().zip(times).zip(counts) {
@@ -191,7 +194,8 @@ impl Ledger {
                 }
             }
             let host = is_process(pool.host).then(|| self.slot(pool.host));
-            // A stock kernel has nothing to which the ticks could be returned.
+            // The result says how many ticks to give back to the process. A stock kernel cannot do
+            // that.
             let _ = self.account.tick(host);
         }
         totals.unattributed += interval.lost.time;
@@ -220,7 +224,7 @@ impl Ledger {
         self.slots.keys().copied()
     }
 
-    /// Account of a process; zero if it has none.
+    /// Account of a process; zero if the process has none.
     pub fn of(&self, pid: u32) -> Sums {
         let Some(slot) = self.slots.get(&pid) else {
             return Sums::default();
@@ -234,7 +238,8 @@ impl Ledger {
         }
     }
 
-    /// Adds the account of a process that has ended to the sum of all that have.
+    /// Closes the account of a process that has ended, and adds it to the sum of all ended
+    /// processes.
     pub fn end(&mut self, pid: u32) {
         let sums = self.of(pid);
         let Some(slot) = self.slots.remove(&pid) else {
@@ -273,7 +278,8 @@ mod tests {
         })
     }
 
-    /// Whoever has that port as its number; port 0 nobody, port 9 two processes.
+    /// The reader of a port is the process with the same number. Port 0 has no reader, and port 9
+    /// has the readers 1 and 2.
     fn readers_of(to: Destination) -> Readers {
         let readers = match to {
             Destination::Key(PacketKey { port: 0, .. }) | Destination::Socket(_) => BTreeSet::new(),
@@ -299,7 +305,7 @@ mod tests {
     }
 
     fn book(ledger: &mut Ledger, interval: &MeasuredInterval) -> Bookings {
-        // Hosts from 100 on are kernel threads.
+        // In these tests, hosts with numbers from 100 on are kernel threads.
         ledger.book(
             interval,
             &divide(&interval.pools, None),
@@ -328,8 +334,8 @@ mod tests {
     #[test]
     fn the_receiver_is_charged_and_who_ran_is_told_what_was_taken() {
         let mut ledger = Ledger::new();
-        // In the time of 2: three packets for 1, one for 2 itself, one for nobody; and 50 ns of
-        // timers.
+        // The time of process 2 goes to three packets for process 1, one packet for process 2
+        // itself, and one packet for nobody. Timers took 50 ns more.
         let pools = vec![pool(2, 500, 50, 5, &[(1, 3), (2, 1)])];
         let booked = book(&mut ledger, &interval(pools));
         assert_eq!(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Detects the begin and the end of an overload, and its cause. Each overload is reported once,
-//! however long it lasts.
+//! Detects when an overload begins and ends, and its cause. Each overload is reported once, however
+//! long it lasts.
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use weir_report::{count, percent};
 
 use crate::receivers::PacketKey;
 
-/// Limits above which there is an overload.
+/// Limits beyond which there is an overload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Share of a CPU that interrupts may take, above 0 and at most 1.
     pub share: f64,
-    /// Share of an interface's packets that may be dropped before the kernel has spent more than
-    /// the top half on them, above 0.
+    /// Share of an interface's packets that may be dropped, above 0. It counts the packets that are
+    /// dropped before the kernel has spent more than the top half on them.
     pub dropped: f64,
-    /// An overload ends when all values have been below this part of their limits for `quiet`, so
-    /// that it does not end and begin with every burst.
+    /// Part of each limit, from 0 to 1. An overload ends when all values have been below this part
+    /// of their limits for `quiet`, so that it does not end and begin with every burst.
     pub end: f64,
     /// Time below the limits after which an overload ends.
     pub quiet: Duration,
@@ -38,28 +38,29 @@ impl Default for Limits {
     }
 }
 
-/// Packets of an interface, or of the queues of mode exact together, in an interval.
+/// Packets in an interval: those of one interface, or those of all queues of mode exact.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Traffic {
     /// Packets that arrived.
     pub received: u64,
     /// Packets that were dropped for lack of room.
     pub dropped: u64,
-    /// Packets a second that the system file tolerates (`rate.tolerated` of the sources).
+    /// Packets per second that the system file tolerates (`rate.tolerated` of the sources). `None`
+    /// if it states no number.
     pub tolerated: Option<f64>,
 }
 
-/// Least time for a rate: two packets in 17 ms are not 119 a second.
+/// Shortest interval that is judged. Two packets in 17 ms are not a rate of 119 per second.
 const SHORTEST: Duration = Duration::from_millis(500);
 
-/// Measurements of an interval.
+/// What was measured in an interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LoadSample {
     /// Length of the interval.
     pub elapsed: Duration,
-    /// Share of each CPU that interrupts took.
+    /// Share of each CPU that interrupts took, from 0 to 1, by the number of the CPU.
     pub shares: BTreeMap<u32, f64>,
-    /// Traffic by the name of its interface.
+    /// Traffic by the interface's name.
     pub traffic: BTreeMap<String, Traffic>,
 }
 
@@ -101,16 +102,16 @@ pub enum Cause {
     Drops {
         /// Name of the interface or queue.
         at: String,
-        /// Dropped packets a second.
+        /// Dropped packets per second.
         hertz: f64,
     },
     /// More packets arrive than the system file tolerates.
     Rate {
         /// Name of the interface.
         at: String,
-        /// Arriving packets a second.
+        /// Arriving packets per second.
         hertz: f64,
-        /// Packets a second that the file tolerates.
+        /// Packets per second that the file tolerates.
         tolerated: f64,
     },
 }
@@ -145,17 +146,17 @@ impl fmt::Display for Cause {
 /// The flow for which most of the interrupt time was spent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Culprit {
-    /// Protocol and port; none: packets that no socket receives.
+    /// Protocol and port. `None` stands for the packets that no socket receives.
     pub key: Option<PacketKey>,
-    /// Name of the interface, if it is known.
+    /// Name of the interface. `None` if it is not known.
     pub interface: Option<String>,
-    /// Packets a second.
+    /// Packets of the flow per second.
     pub hertz: f64,
-    /// Share of the interrupt time, at most 1.
+    /// Share of the interrupt time that was spent for the flow, at most 1.
     pub share: f64,
-    /// The receiving process; the first if there are several.
+    /// The receiving process, or the first if there are several. `None` if there is none.
     pub receiver: Option<ReceiverProcess>,
-    /// Number of further receivers.
+    /// Number of receiving processes beyond `receiver`.
     pub others: usize,
 }
 
@@ -164,9 +165,9 @@ pub struct Culprit {
 pub struct ReceiverProcess {
     /// Number of the process.
     pub pid: u32,
-    /// The name of its program.
+    /// Name of its program: the first 15 bytes.
     pub command: String,
-    /// Its control group.
+    /// Path of its control group.
     pub cgroup: String,
 }
 
@@ -199,17 +200,17 @@ impl fmt::Display for Culprit {
     }
 }
 
-/// An event that should be reported.
+/// The begin or the end of an overload.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// An overload begins.
     Begins {
-        /// Its first cause.
+        /// The cause by which the overload was detected.
         cause: Cause,
-        /// The flow that most time was spent for, if packets were counted.
+        /// The flow for which most time was spent. `None` if packets are not counted.
         culprit: Option<Culprit>,
     },
-    /// It has ended.
+    /// The overload has ended.
     Ends {
         /// Duration of the overload.
         after: Duration,
@@ -237,13 +238,14 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whether there is an overload.
+/// Watches the measurements for an overload.
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
     /// Measurements that have not been judged yet.
     pending: LoadSample,
-    /// Duration of the overload, and time since its limits were last exceeded; none: no overload.
+    /// Duration of the overload, and the time since a limit was last exceeded. `None` if there is
+    /// no overload.
     overload: Option<(Duration, Duration)>,
 }
 
@@ -256,8 +258,9 @@ impl Watch {
         }
     }
 
-    /// Judges an interval and returns an event if there is one; the caller adds the culprit. A
-    /// short interval is judged together with the following ones.
+    /// Judges an interval, and returns an event if an overload begins or ends. The event has no
+    /// culprit yet; the caller adds it. A short interval is judged together with the following
+    /// ones.
     pub fn look(&mut self, seen: &LoadSample) -> Option<Event> {
         let seen = std::mem::take(&mut self.pending).and(seen);
         if seen.elapsed < SHORTEST {
@@ -295,7 +298,8 @@ impl Watch {
 }
 
 impl Limits {
-    /// The first value above this part of the limits: the worst CPU, else the first interface.
+    /// Looks for a value above `part` of its limit: first the CPU with the largest share, then the
+    /// interfaces by name.
     fn cause(&self, seen: &LoadSample, part: f64) -> Option<Cause> {
         let worst = seen.shares.iter().max_by(|a, b| a.1.total_cmp(b.1));
         if let Some((&cpu, &share)) = worst.filter(|(_, share)| **share >= self.share * part) {
@@ -363,7 +367,8 @@ mod tests {
         assert_eq!(watch.look(&share(0.49)), None);
         let event = watch.look(&share(0.5));
         assert_eq!(begins(event), "interrupts have 50.0 % of CPU 1");
-        // A further rise, a short rest and a value slightly below the limit cause no event.
+        // Neither a further rise, nor a short rest, nor a value slightly below the limit causes an
+        // event.
         for seen in [0.9, 0.1, 0.1, 0.1, 0.1, 0.45, 0.1, 0.1, 0.1, 0.1] {
             assert_eq!(watch.look(&share(seen)), None, "{seen}");
             assert!(watch.is_overloaded());
@@ -381,7 +386,7 @@ mod tests {
             ..seen
         };
         let mut watch = Watch::new(Limits::default());
-        // Two packets in 17 ms are 119 a second, and all of a CPU.
+        // If this interval were judged alone, two packets in 17 ms would be 119 per second.
         assert_eq!(watch.look(&brief(traffic(2, 0, Some(100.0)), 17)), None);
         assert_eq!(watch.look(&brief(share(1.0), 17)), None);
         assert_eq!(watch.look(&traffic(90, 0, Some(100.0))), None);

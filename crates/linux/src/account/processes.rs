@@ -8,14 +8,14 @@ use crate::receivers::cgroup;
 use crate::sched::Tid;
 use crate::threads::{KERNEL_THREAD, Thread, Work};
 
-/// A process or a kernel thread.
+/// What /proc says about a process or a kernel thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessEntry {
-    /// The thread; none: it ended before it could be examined.
+    /// The thread. `None` if it ended before it could be examined.
     pub thread: Option<Thread>,
     pub command: String,
     pub cgroup: String,
-    /// Whether it is a kernel thread, or the idle task.
+    /// Whether this is a kernel thread or the idle task.
     pub is_kernel: bool,
 }
 
@@ -49,26 +49,27 @@ impl ProcessEntry {
         }
     }
 
-    /// The work for interrupts that it does, if it is such a kernel thread.
+    /// The interrupt work that this kernel thread does. `None` for other kernel threads and for
+    /// processes.
     pub fn work(&self) -> Option<Work> {
         Work::of(&self.command).filter(|_| self.is_kernel)
     }
 }
 
-/// All processes and threads that were asked for.
+/// All processes and threads that were looked up, by number.
 #[derive(Debug, Default)]
 pub(super) struct ProcessTable {
     known: BTreeMap<u32, ProcessEntry>,
 }
 
 impl ProcessTable {
-    /// The process or thread with this number, as it was when it was first asked for.
+    /// Looks up a process or thread. The entry is as /proc was at the first lookup.
     pub fn of(&mut self, pid: u32) -> &ProcessEntry {
         self.host(pid, false)
     }
 
-    /// The same for the host of interrupts, of which is known whether it is a kernel thread, even
-    /// if it has ended.
+    /// Looks up the host of an interrupt. The caller knows whether it is a kernel thread, even if
+    /// it has ended.
     pub fn host(&mut self, pid: u32, is_kernel: bool) -> &ProcessEntry {
         self.known.entry(pid).or_insert_with(|| {
             let entry = ProcessEntry::of(pid);
@@ -79,16 +80,16 @@ impl ProcessTable {
         })
     }
 
-    /// The same for one that was asked for before.
+    /// Returns the entry of a process or thread that was looked up before.
     pub fn known(&self, pid: u32) -> Option<&ProcessEntry> {
         self.known.get(&pid)
     }
 
-    /// Removes those that have ended, and returns their numbers.
+    /// Removes the processes and threads that have ended, and returns their numbers.
     pub fn forget_ended(&mut self) -> Vec<u32> {
         let is_there = |entry: &ProcessEntry| {
             let exists = entry.thread.map(Thread::exists);
-            // If /proc gives no answer, it stays for now.
+            // If /proc cannot be read, the entry stays for now.
             exists.is_some_and(|exists| exists.unwrap_or(true))
         };
         let ended: Vec<u32> = self
@@ -103,7 +104,7 @@ impl ProcessTable {
         ended
     }
 
-    /// Reads control groups and names again.
+    /// Reads control groups and names again, since they can change.
     pub fn look_again(&mut self) {
         for (pid, entry) in &mut self.known {
             let now = ProcessEntry::of(*pid);
@@ -133,7 +134,8 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(processes.forget_ended(), [pid]);
         assert_eq!(processes.known(pid), None);
-        // Nothing is taken from a kernel thread, however short it lived.
+        // If the host ended before it could be examined, it is a kernel thread if the caller says
+        // so.
         assert!(!processes.host(pid, false).is_kernel);
         assert_eq!(processes.forget_ended(), [pid]);
         assert!(processes.host(pid, true).is_kernel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs of src/bpf/account.bpf.c: loaded, attached, and their counters read.
+//! Loads and attaches the BPF programs of src/bpf/account.bpf.c, and reads their counters.
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsRawFd;
 
@@ -12,7 +12,7 @@ use crate::receivers::cgroup;
 /// The only program that runs for each packet.
 const DELIVERED: &str = "account_delivered";
 
-/// Values of the counters.
+/// Values of all counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     pub spent: BTreeMap<HandlerPlace, Spent>,
@@ -20,7 +20,7 @@ pub(super) struct Counters {
     pub lost: MapOverflow,
 }
 
-/// The attached programs. They are detached when this is dropped, and when the process ends.
+/// The attached programs. The kernel detaches them when this is dropped, or when the process ends.
 pub(super) struct AccountPrograms {
     spent: MapHandle,
     deliveries: MapHandle,
@@ -37,7 +37,8 @@ fn map(object: &Object, name: &str) -> Result<MapHandle, Error> {
 }
 
 impl AccountPrograms {
-    /// Loads and attaches the programs; the one that counts each packet only if `packets`.
+    /// Loads and attaches the programs. The program that counts each packet is left out unless
+    /// `packets` is true.
     pub fn load(packets: bool) -> Result<Self, Error> {
         let mut open = ObjectBuilder::default()
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o")))?;
@@ -66,7 +67,7 @@ impl AccountPrograms {
         })
     }
 
-    /// Tells the programs the numbers of the network devices' interrupts.
+    /// Tells the programs which interrupt numbers belong to network devices.
     pub fn name_interrupts(&self, numbers: &BTreeSet<u32>) -> Result<(), Error> {
         for number in numbers {
             let (key, yes) = (number.to_ne_bytes(), [1]);
@@ -92,7 +93,8 @@ impl AccountPrograms {
         })
     }
 
-    /// Removes counters to make room; they begin at 0 if they are needed again.
+    /// Removes counters to make room for others. A removed counter begins again at 0 when it is
+    /// needed.
     pub fn forget(&self, places: &[HandlerPlace], deliveries: &[Delivery]) -> Result<(), Error> {
         for place in places {
             self.spent.delete(&place.encode())?;

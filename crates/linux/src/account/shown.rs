@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Makes the report from the accountant's data.
+//! Makes the [`AccountReport`] from the data of the [`Accountant`].
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -11,8 +11,8 @@ use super::report::{
 use super::{Accountant, sources};
 use crate::sched::Tid;
 
-/// Name of the interface that a flow comes from, or `#NUMBER` in a network namespace other than
-/// `own`; none if it is not known.
+/// Name of the interface that a flow comes from. In a network namespace other than `own` it is `#`
+/// and the interface's index. `None` if the interface is not known.
 pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
     let index = flow.interface;
     if index == 0 {
@@ -22,13 +22,13 @@ pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
         return Some(format!("#{index}"));
     }
     let mut name = [0; libc::IF_NAMESIZE];
-    // SAFETY: the call writes at most IF_NAMESIZE bytes, with a final 0, and returns null if it
-    // writes none.
+    // SAFETY: the call writes at most IF_NAMESIZE bytes that end with 0, and returns null if it
+    // fails.
     let written = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
     if written.is_null() {
         return Some(format!("#{index}"));
     }
-    // SAFETY: as above, `written` is `name`.
+    // SAFETY: `written` points to `name`, which the call above has filled.
     let name = unsafe { CStr::from_ptr(written) };
     Some(name.to_string_lossy().into_owned())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sources in the kernel: the run times of threads and processes, the interrupts of network
-//! devices, and whether run times include interrupts.
+//! What the account reads from the kernel without BPF: the run times of threads and processes, the
+//! interrupts of network devices, and whether run times include interrupts.
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,10 @@ use nix::unistd::Pid;
 
 use crate::sched::Tid;
 
-/// Processor time of a process or a kernel thread so far, in ns; none if it has ended.
+/// Processor time that a process or a kernel thread has used so far, in ns. `None` if it has ended.
 ///
-/// The kernel includes the time since its last tick, so this is exact even while it runs.
+/// The kernel includes the time since its last tick, so the value is exact even while the thread
+/// runs.
 pub(super) fn run_time(pid: Tid) -> Option<u64> {
     let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(pid)).ok()?;
     let time = clock.now().ok()?;
@@ -23,8 +24,8 @@ pub(super) fn run_time(pid: Tid) -> Option<u64> {
     Some(seconds * 1_000_000_000 + part)
 }
 
-/// Whether the time of a process excludes the interrupts that were handled in it
-/// (CONFIG_IRQ_TIME_ACCOUNTING): only then the kernel has a type for that.
+/// Whether the run times of processes exclude the interrupts during them
+/// (CONFIG_IRQ_TIME_ACCOUNTING). Only a kernel with that option has the type `struct irqtime`.
 pub(super) fn is_without_interrupts() -> bool {
     Btf::from_vmlinux().is_ok_and(|types| types.type_by_name::<Struct<'_>>("irqtime").is_some())
 }
@@ -63,14 +64,14 @@ pub(super) fn network_interrupts() -> BTreeSet<u32> {
     numbers
 }
 
-/// Whether a handler with this name serves the device `name`: `eth0`, `eth0-rx-1`,
+/// Whether an interrupt handler named `action` serves the device `name`: `eth0`, `eth0-rx-1`,
 /// `virtio0-input.0`.
 fn is_of(action: &str, name: &str) -> bool {
     let rest = action.strip_prefix(name);
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
-/// Names of the entries of a folder; none if there is no such folder.
+/// Names of the entries of a folder. The list is empty if there is no such folder.
 fn entries(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -97,7 +98,7 @@ mod tests {
         let own = nix::unistd::getpid().as_raw();
         let before = run_time(own).unwrap();
         while run_time(own).unwrap() == before {}
-        // The number is above the largest that Linux uses.
+        // No process can have this number, which is above the largest that Linux uses.
         assert_eq!(run_time(4_194_305), None);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel threads that do the work of interrupts. Everything that they run is interrupt time,
-//! which the kernel knows to the ns.
+//! The kernel threads that do the work of interrupts. All of their run time is interrupt time, and
+//! the kernel knows it to the ns.
 use std::collections::BTreeMap;
 
 use procfs::ProcResult;
@@ -10,18 +10,18 @@ use super::layout::since;
 use super::sources;
 use crate::threads::{self, Thread, Work};
 
-/// A kernel thread.
+/// A kernel thread that does the work of interrupts.
 #[derive(Debug, Clone)]
 struct Worker {
     thread: Thread,
     work: Work,
-    /// Its run time at the last query.
+    /// Run time at the last query, in ns.
     run: u64,
-    /// Its run time since the first query.
+    /// Run time since the first query, in ns.
     sum: u64,
 }
 
-/// All such kernel threads.
+/// All kernel threads that do the work of interrupts, by thread number.
 #[derive(Debug)]
 pub(super) struct WorkerTable {
     without_interrupts: bool,
@@ -29,7 +29,7 @@ pub(super) struct WorkerTable {
 }
 
 impl WorkerTable {
-    /// Finds the threads that exist now. `without_interrupts` says whether the kernel's times
+    /// Finds the threads that exist now. `without_interrupts` says whether the kernel's run times
     /// exclude interrupts.
     pub fn find(without_interrupts: bool) -> ProcResult<Self> {
         let mut table = Self {
@@ -59,7 +59,7 @@ impl WorkerTable {
         }
     }
 
-    /// Finds threads that were not known yet.
+    /// Adds threads that were created since the last search.
     pub fn look_again(&mut self) -> ProcResult<()> {
         for found in threads::all()? {
             self.join(found.thread, &found.work);
@@ -67,13 +67,14 @@ impl WorkerTable {
         Ok(())
     }
 
-    /// Adds a thread that did not exist when the account began, so that all of its run time belongs
-    /// to the account.
+    /// Adds a thread that did not exist when the account began. All of its run time belongs to the
+    /// account.
     pub fn join(&mut self, thread: Thread, work: &Work) {
         self.add(thread, work.clone(), 0);
     }
 
-    /// Run time of each thread since the last call. Threads that have ended are removed.
+    /// Returns the run time of each thread since the last call. Threads that have ended are
+    /// removed.
     pub fn run(&mut self) -> Workers {
         let mut ran = Workers::new();
         let without = self.without_interrupts;
@@ -83,7 +84,7 @@ impl WorkerTable {
             };
             let time = since(now, std::mem::replace(&mut worker.run, now));
             worker.sum += time;
-            // The kernel books the soft interrupts of ksoftirqd for it in any case.
+            // The run time of ksoftirqd always includes the soft interrupts that it handles.
             let without_soft = without && !matches!(worker.work, Work::SoftIrq { .. });
             let of = RunTime {
                 time,
@@ -96,12 +97,12 @@ impl WorkerTable {
         ran
     }
 
-    /// Whether the kernel's times exclude interrupts.
+    /// Whether the kernel's run times exclude interrupts.
     pub fn is_without_interrupts(&self) -> bool {
         self.without_interrupts
     }
 
-    /// Number, name and run time since the first query of each thread.
+    /// Number, name, and run time since the first query (ns) of each thread.
     pub fn sums(&self) -> impl Iterator<Item = (u32, String, u64)> + '_ {
         let workers = self.workers.iter();
         workers.map(|(tid, worker)| (*tid, worker.work.to_string(), worker.sum))

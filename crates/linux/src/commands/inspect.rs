@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux inspect`: a system file of the machine as it runs.
+//! `weir linux inspect` drafts a system file from the machine as it runs.
 use std::path::PathBuf;
 
 use clap::ValueHint;
@@ -42,10 +42,10 @@ It needs CAP_BPF and CAP_PERFMON, and the first process namespace, to see who re
 nothing is changed. Each process has the urgency of its most urgent thread. The costs in the \
 draft are guesses.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails when the receivers cannot be found, or the file cannot be written.
+/// Fails when the receivers cannot be found, or when the file cannot be written.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let place = arguments.output.as_deref().map(|path| {
         let mut outputs = Outputs::new(arguments.force);
@@ -84,11 +84,12 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-/// Examines an interface. The loopback interface, which has no card, and interfaces that are down
-/// are left out.
+/// Examines an interface. `None` for the loopback interface, which has no card, and for interfaces
+/// that are down.
 fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<DraftInterface>> {
     let failed = |error| miette::miette!("the interface `{name}` cannot be examined: {error}");
-    // /sys may show another network namespace.
+    // The interface is looked up through `NetDevice`, since /sys may show another network
+    // namespace.
     let interface = NetDevice::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;
     let reach = Reach::of_interface(&interface).map_err(failed)?;
@@ -105,7 +106,7 @@ fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<Dr
     let of_interface =
         |work: &Work| matches!(work, Work::Napi { interface, .. } if interface == name);
     for thread in threads::which(of_interface).into_diagnostic()? {
-        // A thread that has ended meanwhile is left out.
+        // A thread that has ended meanwhile has no policy and is left out.
         if let Ok(policy) = sched::get(thread.thread.tid) {
             threads.push(format!("{} ({policy})", thread.work));
         }

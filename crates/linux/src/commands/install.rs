@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux install`: the program, its unit and its manual pages where a machine looks for them.
+//! `weir linux install` puts the program, its systemd unit and its manual pages where the machine
+//! looks for them.
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ The unit runs a copy of this program in PREFIX/bin: it cannot see home folders, 
 
 The exit code is 0 if all is put, and 2 if not.";
 
-/// Where an installation is.
+/// Options that say where an installation is.
 #[derive(Debug, clap::Args)]
 pub(super) struct PrefixArgs {
     /// The folder below which the files are
@@ -52,10 +53,10 @@ impl PrefixArgs {
     }
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file may not be written, or the system file is not one of this program's.
+/// Fails if a file may not be written, or if this program cannot read the system file.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let paths = arguments.to.paths()?;
     let own = std::env::current_exe()
@@ -66,7 +67,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         path: paths.unit(),
         content: paths.unit_text().into_bytes(),
     }];
-    // If cargo has put the program there, it stays cargo's.
+    // The program is not copied if this process already runs from that path, for example because
+    // cargo has installed it there.
     if fs::canonicalize(paths.staged(&paths.program()))
         .ok()
         .as_ref()
@@ -134,7 +136,7 @@ fn content(file: &Path) -> miette::Result<Vec<u8>> {
     fs::read(file).map_err(|error| miette!("cannot read {}: {error}", printable(file)))
 }
 
-/// The NAME in weir-linux@NAME that carries `file` out.
+/// The instance name, as in weir-linux@NAME, of the service that runs `file`.
 fn instance_of(file: &Path) -> miette::Result<String> {
     let stem = file.file_stem().and_then(|stem| stem.to_str());
     let is_plain = |name: &&str| {
@@ -152,7 +154,7 @@ fn instance_of(file: &Path) -> miette::Result<String> {
     })
 }
 
-/// The manual pages of all commands, by their file names.
+/// The manual pages of all commands, each with its file name.
 fn manual_pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut all = Cli::command();
     all.build();

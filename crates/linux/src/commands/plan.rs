@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux plan`: what `run` would change, and what that means.
+//! `weir linux plan` shows what `run` would change, and the consequences.
 use miette::IntoDiagnostic as _;
 use weir_model::INTERRUPT_URGENCY;
 use weir_report::terminal::{Outcome, is_coloured, print_answer, wrapped};
@@ -25,13 +25,13 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if the file is no system for Linux, or this machine lacks something.
+/// Fails if the file describes no system for Linux, or if this machine lacks something.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
-    // Checksums that cannot be checked are listed among the costs.
+    // Checksums that cannot be checked do not stop the plan. It lists them among the costs.
     able(&node, true)?;
     let plan = RunPlan::of(&node).into_diagnostic()?;
     print_answer(&plan, arguments.json, || text(&plan, is_coloured()))?;
@@ -75,7 +75,7 @@ fn text(plan: &RunPlan, coloured: bool) -> String {
     blocks.join("\n\n")
 }
 
-/// The program that is attached, and its costs.
+/// Describes the attached XDP program and its costs.
 fn attached(attached: &AttachmentPlan) -> String {
     let driver = match &attached.driver {
         Some(driver) => format!(" (driver {driver})"),
@@ -100,7 +100,7 @@ fn attached(attached: &AttachmentPlan) -> String {
     lines.join("\n")
 }
 
-/// Programs that affect all processes of the machine during the run.
+/// Describes the BPF programs that affect all processes of the machine during the run.
 fn programs(programs: &[Program]) -> Option<String> {
     let of = |root_cgroup| {
         let all = programs
@@ -133,7 +133,7 @@ fn programs(programs: &[Program]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// What a flood can take.
+/// Describes what a flood can take from the receivers.
 fn share(share: &Share) -> String {
     let mut lines = vec![format!(
         "A flood from {}, at any rate, takes",
@@ -212,7 +212,7 @@ fn share(share: &Share) -> String {
     lines.join("\n")
 }
 
-/// Packets that can be received, and packets that wait.
+/// Describes how many packets can be received, and how many can wait.
 fn capacity(share: &Share, rate: f64) -> Vec<String> {
     let packets = |number: f64| count(number.round() as u64);
     let each = share.period.map_or_else(String::new, |period| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux run`: carries out a system until it is asked to stop, and restores everything.
+//! `weir linux run` runs a system until it is asked to stop, and then restores all settings.
 use std::fs::File;
 use std::iter;
 use std::mem;
@@ -59,16 +59,17 @@ terminal that goes end it. The exit code is 0 if it was stopped and everything i
 before or as somebody else has set it since, 1 if something could not be put back, and 2 if it \
 could not begin or go on: then nothing stays changed but what it names.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if the file is no system for Linux, this machine lacks something, or a setting is refused.
-/// Everything is restored then.
+/// Fails if the file describes no system for Linux, if this machine lacks something, or if the
+/// kernel refuses a setting. All settings are restored in that case.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut node = arguments.node()?;
-    // The system that was carried out before the file was read again.
+    // The system that ran before the file was read again.
     let mut before = None;
-    // Signals are received before anything is changed: otherwise Ctrl-C would restore nothing.
+    // The signals are blocked before anything is changed. Otherwise Ctrl-C would end the process
+    // without restoring anything.
     let signals = Signals::new()?;
     let mut messages = Messages::new(arguments.json);
     loop {
@@ -76,7 +77,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         match end {
             End::Stopped if is_whole => return Ok(Outcome::Good),
             End::Stopped => return Ok(Outcome::Bad),
-            // Settings that could not be restored are tried again like those of a crashed run.
+            // Settings that could not be restored are retried, as after a crash.
             End::Another(new) => before = Some(mem::replace(&mut node, *new)),
             End::NotBegun(error) => {
                 let Some(last) = before.take() else {
@@ -96,7 +97,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
 }
 
 impl Args {
-    /// Reads the file and checks that this machine can carry it out and that the user has agreed.
+    /// Reads the file. Checks that this machine can run the system, and that the user has agreed to
+    /// the options that need it.
     fn node(&self) -> miette::Result<Node> {
         let node = self.system.node()?;
         able(&node, self.yes_checksums)?;
@@ -107,17 +109,17 @@ impl Args {
     }
 }
 
-/// Reason why a system is not carried out any longer.
+/// Reason why a run has ended.
 enum End {
-    /// Somebody has asked for the end.
+    /// A user or systemd has asked the run to end.
     Stopped,
-    /// The file asks for something else.
+    /// The file was read again and describes another system.
     Another(Box<Node>),
-    /// The system could not be started, and nothing of it stays.
+    /// The system could not be started, and all of its settings are restored.
     NotBegun(miette::Report),
 }
 
-/// Carries out `node`, restores everything, and returns whether all could be restored.
+/// Runs `node`, restores all settings, and returns whether that succeeded.
 fn carry_out(
     node: &Node,
     arguments: &Args,
@@ -143,7 +145,7 @@ fn carry_out(
             }
             until_told(node, arguments, signals, &mut journal, messages)
         });
-    // This is done after an error, too, and reports what cannot be restored.
+    // Settings are restored after an error, too. What cannot be restored is reported.
     let restoration = journal.restore();
     let remarks = restored::remarks(&restoration);
     remarks.iter().for_each(|line| messages.line(line));
@@ -163,8 +165,8 @@ fn carry_out(
     Ok((end, restoration.is_complete()))
 }
 
-/// Carries out `node` until something else is asked for, and ends everything except for the changes
-/// in the journal. Returns the last status, too.
+/// Runs `node` until something else is asked for. Then everything ends except for the changes in
+/// the journal. Also returns the last status.
 fn until_told(
     node: &Node,
     arguments: &Args,
@@ -201,7 +203,7 @@ fn until_told(
             }
         }
         if parts.turn(journal, messages)? {
-            // A full disk is no reason to end: the settings are recorded already.
+            // A full disk is no reason to end, since the journal already has the settings.
             if let Err(error) = told.tell(parts.status()) {
                 messages.once(&format!(
                     "the status for other commands cannot be written: {error:#}"
@@ -212,7 +214,7 @@ fn until_told(
     Ok((end, parts.status()))
 }
 
-/// Makes the changes for `node`, and writes the file for other commands.
+/// Makes the changes for `node`, and writes the file by which other commands find this run.
 fn begin<'a>(
     node: &Node,
     arguments: &'a Args,
@@ -238,7 +240,7 @@ fn tell_reload(node: &Node, messages: &Messages, text: &str) {
     );
 }
 
-/// Reads the file again; none if it asks for the same as before, or cannot be carried out.
+/// Reads the file again. `None` if the system in it is unchanged or cannot run here.
 fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<Node>> {
     let times = NotifyState::monotonic_usec_now().ok();
     let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
@@ -248,7 +250,7 @@ fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<No
     let new = if file.is_file() {
         arguments.node()
     } else {
-        // Reading a pipe would block.
+        // Only regular files are read, since reading a pipe would block.
         Err(miette::miette!("{} is no file", printable(file)))
     };
     let with_room = new.and_then(|new| {
@@ -288,7 +290,7 @@ fn not_agreed(node: &Node) -> miette::Report {
     )
 }
 
-/// A request to the process.
+/// A request that a signal makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignalRequest {
     Nothing,
@@ -296,16 +298,16 @@ enum SignalRequest {
     ToReload,
 }
 
-/// Signals that carry requests.
+/// The signals that the run receives through a descriptor.
 struct Signals {
     descriptor: SignalFd,
-    /// Whether it was started from a terminal, which may disappear.
+    /// Whether the run was started from a terminal, which may disappear.
     had_terminal: bool,
 }
 
 impl Signals {
-    /// Receives the signals from now on. It must be called before other threads exist, which would
-    /// receive them instead.
+    /// Receives the signals from now on. Call this before other threads exist, since they would
+    /// receive the signals instead.
     fn new() -> miette::Result<Self> {
         let all = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
         all.thread_block().into_diagnostic()?;
@@ -316,9 +318,9 @@ impl Signals {
         })
     }
 
-    /// The request of the signals since the last call.
+    /// Returns the request of the signals that have arrived since the last call.
     fn asked(&self) -> miette::Result<SignalRequest> {
-        /// If the terminal has disappeared, the kernel is the sender of the hang-up.
+        /// When the terminal disappears, the kernel itself sends the hang-up signal.
         const SI_KERNEL: i32 = 0x80;
         let mut asked = SignalRequest::Nothing;
         while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
@@ -339,7 +341,7 @@ fn has_terminal() -> bool {
     File::open("/dev/tty").is_ok()
 }
 
-/// Waits until there is work or a request, and returns the latter.
+/// Waits until a part has work or a request arrives, and returns the request.
 fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     let watchdog = sd_notify::watchdog_enabled();
     if watchdog.is_some() {
@@ -349,7 +351,8 @@ fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     if let Some(most) = watchdog {
         time = time.min(most / 3);
     }
-    // A part of a millisecond counts as a whole one, so that the wait is not repeated without end.
+    // A fraction of a millisecond is rounded up. Otherwise a wait of 0 ms would be repeated in a
+    // busy loop.
     let timeout = PollTimeout::try_from(time + Duration::from_micros(999)).into_diagnostic()?;
     let of = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
     let mut all: Vec<PollFd<'_>> = iter::once(signals.descriptor.as_fd())
@@ -362,13 +365,13 @@ fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     }
 }
 
-/// Notifies systemd, if it has started this process.
+/// Notifies systemd if it has started this process.
 fn notify(states: &[NotifyState<'_>]) {
-    // It makes no difference here whether systemd listens.
+    // An error is ignored: the run does not depend on systemd.
     let _ = sd_notify::notify(states);
 }
 
-/// The file by which other commands know this run, until it is dropped.
+/// The file by which other commands find this run. It is removed on drop.
 struct RunNotice<'a> {
     folder: &'a Path,
     run: Run,
@@ -404,7 +407,8 @@ impl<'a> RunNotice<'a> {
 
 impl Drop for RunNotice<'_> {
     fn drop(&mut self) {
-        // A file that stays is taken for that of a crashed run, which is right.
+        // If the file cannot be removed, other commands treat the run as crashed. That is correct,
+        // since the process ends now.
         let _ = self.run.forget(self.folder);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux status`: shows the runs on this machine, and what a crash has left.
+//! `weir linux status` shows the runs on this machine, and what crashed runs have left.
 mod metrics;
 mod text;
 
@@ -28,16 +28,16 @@ pub(super) struct Args {
     metrics: bool,
 }
 
-/// A run with its state.
+/// A run, and whether it is alive.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(flatten)]
     run: Run,
-    /// Whether it runs; else it crashed, and its changes are still there.
+    /// Whether its process lives. Otherwise the run crashed, and its changes are still in force.
     running: bool,
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
 /// Fails when the folder of the runs cannot be read.
@@ -53,7 +53,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     if arguments.json {
         print_json(&serde_json::json!({ "schema": 1, "systems": systems }))?;
     } else if systems.is_empty() {
-        // In metrics it is a comment.
+        // In the format of metrics, a line that begins with `# ` is a comment.
         let mark = if arguments.metrics { "# " } else { "" };
         print(&format!(
             "{mark}nothing runs, and nothing is to be put back"

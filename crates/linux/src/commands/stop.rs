@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux stop`: ends what runs, and puts back what crashed runs have left.
+//! `weir linux stop` ends runs, and restores the settings that crashed runs have left changed.
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::instance::{self, Run};
 use crate::restored;
 use crate::settings::{Journal, Restoration};
 
-/// Longest time for a run to end, which restores some tens of settings.
+/// Longest time that a run may take to end. It restores some tens of settings in that time.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// End what runs on this machine and put everything back, also what a crash or kill -9 left
@@ -34,7 +34,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
 /// Fails when a run does not end, or the journals cannot be read.
@@ -58,14 +58,14 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let until = Instant::now() + PATIENCE;
     let mut restorations = Vec::new();
     let kept = loop {
-        // Runs that ended in order have left nothing. Settings that could not be restored are tried
-        // again.
+        // Runs that ended in order have left nothing to restore. Settings that could not be
+        // restored are tried again.
         restorations.retain(Restoration::is_complete);
         restorations.extend(Journal::recover(folder).into_diagnostic()?);
         restored::forget_crashed(folder)?;
         let kept = kept(folder)?;
-        // While a run begins or ends, it has a journal although it is not listed as a run. So a
-        // journal in use is only reported if it is still there after a while.
+        // While a run begins or ends, its journal exists although it is not listed as a run. So a
+        // journal in use is reported only if it is still there after some time.
         if kept.is_empty() || Instant::now() >= until {
             break kept;
         }
@@ -97,8 +97,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         }
         lines.extend(remarks);
         match &arguments.system {
-            // Ending a run twice is no error. If another run goes on, the name may be a mistake,
-            // and is reported.
+            // Ending a run twice is no error. But if another run goes on, the name may be a
+            // mistake, so it is reported.
             Some(wanted) if ended.is_empty() && !running.is_empty() => lines.push(format!(
                 "no system `{}` runs; what runs is {}",
                 printable(wanted),
@@ -114,7 +114,8 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     Ok(Outcome::good_if(is_whole))
 }
 
-/// Journals that a process keeps locked although no run is known: their settings stay changed.
+/// Lists journals that a process keeps locked although no run is known. Their settings stay
+/// changed.
 fn kept(folder: &Path) -> miette::Result<Vec<String>> {
     let runs = instance::all(folder)?;
     let is_known = |pid: &u32| {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux top`: shows for whom interrupts are, and from whom they are taken, live.
+//! `weir linux top` shows live for which processes interrupts are handled, and from which processes
+//! they take time.
 mod screen;
 mod view;
 
@@ -49,10 +50,10 @@ time that were not for it. Both are reported: a stock scheduler gives nothing ba
 output is no terminal, each interval is printed as text. The exit code is 0, or 2 if nothing can \
 be measured.";
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails when no run keeps an account and none can be kept here.
+/// Fails when no run keeps an account and this process cannot keep one.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut source = AccountSource::find(&arguments.state.state)?;
     let mut before = source.report()?;
@@ -90,15 +91,15 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     }
 }
 
-/// Source of accounts.
+/// Where the account comes from.
 enum AccountSource {
-    /// A run keeps it, and writes it to a folder.
+    /// A run keeps the account, and writes it to `folder`.
     Run { run: Box<Run>, folder: PathBuf },
-    /// This process keeps it.
+    /// This process keeps the account.
     Own(Box<(Follower, Accountant)>),
 }
 
-/// The account that a run has written.
+/// The account that a run has written last. `None` if it keeps no account.
 fn account_of(run: &Run) -> Option<AccountReport> {
     let account: Option<&Value> = run.status.get("account");
     account.and_then(|account| serde_json::from_value(account.clone()).ok())
@@ -129,7 +130,7 @@ impl AccountSource {
         Ok(Self::Own(Box::new((follower, accountant))))
     }
 
-    /// The account until now.
+    /// Returns the account up to now.
     fn report(&mut self) -> miette::Result<AccountReport> {
         match self {
             Self::Run { run, folder } => {

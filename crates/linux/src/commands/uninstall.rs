@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux uninstall`: takes away what `weir linux install` has put.
+//! `weir linux uninstall` removes what `weir linux install` has put on the machine.
 use weir_report::terminal::{Outcome, print, printable};
 
 use super::install::PrefixArgs;
@@ -14,10 +14,10 @@ pub(super) struct Args {
     from: PrefixArgs,
 }
 
-/// Carries the command out.
+/// Executes the command.
 ///
 /// # Errors
-/// Fails if a file may not be removed, or systemd uses the unit.
+/// Fails if a file may not be removed, or if systemd uses the unit.
 pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let paths = arguments.from.paths()?;
     let Some(removal) = paths.remove()? else {

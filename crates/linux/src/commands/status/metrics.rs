@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The status of the runs as metrics, in the text format of Prometheus (version 0.0.4). It is what
-//! the textfile collector of the node exporter reads.
+//! The status of the runs as metrics in the text format of Prometheus (version 0.0.4). The textfile
+//! collector of the node exporter reads that format.
 use std::collections::BTreeMap;
 
 use prometheus::core::Collector as _;
@@ -11,21 +11,22 @@ use super::Shown;
 use crate::account::AccountReport;
 use crate::parts::exact::Status as Exact;
 
-/// Prefix of all names.
+/// Prefix of the names of all metrics.
 const PREFIX: &str = "weir_linux";
 
-/// Metrics of all systems. A name that ends with `_total` is a counter, any other a gauge.
+/// Metrics of all systems. A metric whose name ends with `_total` is a counter; any other is a
+/// gauge.
 #[derive(Default)]
 struct Metrics {
-    /// Name of the system that metrics are added for.
+    /// Name of the system for which metrics are added now.
     system: String,
     counters: BTreeMap<&'static str, CounterVec>,
     gauges: BTreeMap<&'static str, GaugeVec>,
 }
 
 impl Metrics {
-    /// Adds `value` to the metric with these labels: systems may share a name, and interfaces of
-    /// different network namespaces a number.
+    /// Adds `value` to the metric with these labels. Values are added, since two systems may have
+    /// the same name, and interfaces of different network namespaces the same number.
     fn add(
         &mut self,
         name: &'static str,
@@ -48,7 +49,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// Adds a time as seconds.
+    /// Adds a time in ns, converted to seconds.
     fn add_time(
         &mut self,
         name: &'static str,
@@ -66,8 +67,8 @@ impl Metrics {
     }
 }
 
-/// Metrics of `systems`. Parts that are missing have none, so the status of an older version can be
-/// read, too.
+/// Formats the metrics of `systems`. A part that the status lacks yields no metrics, so the status
+/// of an older version can be read, too.
 pub(super) fn text(systems: &[Shown]) -> Result<String> {
     let mut metrics = Metrics::default();
     for Shown { run, running } in systems {
@@ -142,7 +143,7 @@ fn of_run(metrics: &mut Metrics, status: &Value) -> Result<()> {
     Ok(())
 }
 
-/// An interface in the mode predicted.
+/// Adds the metrics of an interface in mode predicted.
 fn interface(metrics: &mut Metrics, of: &Value) -> Result<()> {
     let labels = [("interface", of["name"].as_str().unwrap_or("?"))];
     let mut add = |name, help, key: &str| match of[key].as_f64() {
@@ -166,7 +167,7 @@ fn interface(metrics: &mut Metrics, of: &Value) -> Result<()> {
     )
 }
 
-/// Classes, and the ports whose packets are given to them.
+/// Adds the metrics of the classes, and of the ports whose packets are given to them.
 fn exact(metrics: &mut Metrics, status: &Exact) -> Result<()> {
     for (number, class) in status.classes.iter().enumerate() {
         let number = number.to_string();
@@ -201,7 +202,7 @@ fn exact(metrics: &mut Metrics, status: &Exact) -> Result<()> {
     )
 }
 
-/// Whom interrupts were for since the account began.
+/// Adds the metrics of the account: for whom interrupts were handled since it began.
 fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
     metrics.add_time(
         "account_seconds_total",
@@ -304,7 +305,8 @@ fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
     Ok(())
 }
 
-/// A process, or all that have ended. `times` are those charged, own and taken.
+/// Adds the metrics of a process, or of all ended processes together. `times` are the charged, own
+/// and taken times.
 fn receiver(
     metrics: &mut Metrics,
     labels: &[(&str, &str)],
@@ -349,7 +351,7 @@ mod tests {
     use crate::instance::Run;
     use crate::threads::Thread;
 
-    /// A run with all parts that a status can have.
+    /// A run whose status has all possible parts.
     fn shown(system: &str) -> Shown {
         let report = AccountReport {
             elapsed_ns: 1_500_000_000,
@@ -408,7 +410,7 @@ mod tests {
             "weir_linux_left_packets_total{reason=\"arp\",system=\"a\"} 8",
             "weir_linux_interface_urgency{interface=\"eth0\",system=\"a\"} 50",
             "weir_linux_receiver_charged_seconds_total{cgroup=\"\",pid=\"7\",receiver=\"a\\\"b\\\\c\\n\",system=\"a\"} 0.000001",
-            // Both interfaces have the number 3 in their network namespaces.
+            // Two interfaces of different network namespaces both have the number 3.
             "weir_linux_flow_packets_total{interface=\"#3\",port=\"0\",protocol=\"\",system=\"b\"} 4",
         ] {
             assert!(lines.contains(&line), "{line} is missing:\n{text}");

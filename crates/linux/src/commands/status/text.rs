@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The status of a run for people: text of at most 100 columns from what its parts report.
+//! The status of a run as text of at most 100 columns.
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -11,13 +11,13 @@ use crate::commands::end_of;
 use crate::parts::exact::{ClassStatus, Status as Exact};
 use crate::sched::Cpus;
 
-/// Most processes that are shown; `--json` has all.
+/// Most processes that are shown. `--json` shows all.
 const MOST: usize = 10;
-/// Significant digits of times.
+/// Number of significant digits of times.
 const DIGITS: u8 = 3;
 
-/// Blocks of text, one for each part in `status`. Parts that are missing have none, so the status
-/// of an older version can be read, too.
+/// Formats a block of text for each part in `status`. A part that the status lacks yields no block,
+/// so the status of an older version can be read, too.
 pub(super) fn blocks(status: &Value, coloured: bool) -> Vec<String> {
     let of = |part: &str| status.get(part).cloned().unwrap_or_default();
     let mut blocks = vec![settings(status)];
@@ -48,7 +48,7 @@ fn settings(status: &Value) -> String {
     }
 }
 
-/// Receivers that the threads of interfaces follow.
+/// Shows which receivers the threads of interfaces follow.
 fn predicted(status: &Value) -> Option<String> {
     let lines = status["interfaces"].as_array()?.iter().map(|of| {
         let urgency = |key: &str| of[key].as_u64().unwrap_or(0);
@@ -66,7 +66,7 @@ fn predicted(status: &Value) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Classes and their threads.
+/// Shows the classes and their threads.
 fn exact(status: &Exact, coloured: bool) -> String {
     let columns = [
         ("class of urgency", Align::Right),
@@ -82,7 +82,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
             count(class.given),
             count(class.dropped),
         ];
-        // CPUs on which the threads are alike share a line; the first line has the counts.
+        // CPUs whose threads have the same policy share a line. The first line also has the counts.
         let alike = alike(class);
         let first = alike.first().cloned().unwrap_or_default();
         let lines = std::iter::once((counts, first));
@@ -111,7 +111,7 @@ fn exact(status: &Exact, coloured: bool) -> String {
     text
 }
 
-/// Policies of a class's threads, with the CPUs of each.
+/// Policies of a class's threads, each with the CPUs on which threads have it.
 fn alike(class: &ClassStatus) -> Vec<(String, String)> {
     let mut policies: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for thread in &class.threads {
@@ -124,7 +124,7 @@ fn alike(class: &ClassStatus) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Receivers of interrupts since the account began.
+/// Shows for whom interrupts were handled since the account began.
 fn account(report: &AccountReport, coloured: bool) -> String {
     let seconds = |ns: u64| time(ns as f64 / 1e9, DIGITS);
     let share = report.measured.total_ns as f64 / report.elapsed_ns.max(1) as f64;

@@ -13,7 +13,7 @@ use weir_report::Align;
 
 use super::view::{COLUMNS, View};
 
-/// Widths of [`COLUMNS`]; the last one gets the rest.
+/// Widths of [`COLUMNS`]. The last column gets the rest of the line.
 const WIDTHS: [Constraint; 7] = [
     Constraint::Length(15),
     Constraint::Length(8),
@@ -26,11 +26,11 @@ const WIDTHS: [Constraint; 7] = [
 
 const HELP: &str = "q: end   up, down: scroll   charged: interrupts for it while others ran   taken: from it, for others";
 
-/// Shows the result of `next` every `period` until the user ends it. If there is nothing new, the
-/// earlier result stays.
+/// Shows the result of `next` every `period` until the user ends the display. While `next` returns
+/// nothing new, the earlier result stays.
 ///
 /// # Errors
-/// Fails on an error of the terminal or of `next`. The terminal is restored in any case.
+/// Fails on an error of the terminal or of `next`. The terminal is restored in every case.
 pub fn show(
     period: Duration,
     mut next: impl FnMut() -> miette::Result<Option<View>>,
@@ -72,8 +72,8 @@ enum KeyPress {
     Down,
 }
 
-/// Key that the user presses by `until`, if any. After a change of its size the terminal is drawn
-/// again.
+/// Waits for a key until `until`. Returns early without a key if the terminal's size changes, so
+/// that the table is drawn again.
 fn key(until: Instant) -> io::Result<Option<KeyPress>> {
     if !event::poll(until.saturating_duration_since(Instant::now()))? {
         return Ok(None);
@@ -86,7 +86,7 @@ fn key(until: Instant) -> io::Result<Option<KeyPress>> {
             ..
         }) => match code {
             KeyCode::Char('q') | KeyCode::Esc => Some(KeyPress::End),
-            // In this mode the terminal does not turn the key into a signal.
+            // In raw mode the terminal does not turn Ctrl-C into a signal.
             KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Some(KeyPress::End),
             KeyCode::Up | KeyCode::Char('k') => Some(KeyPress::Up),
             KeyCode::Down | KeyCode::Char('j') => Some(KeyPress::Down),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Differences of two reports of an account, as shares of a processor, which `weir linux top`
-//! shows.
+//! The differences of two reports of an account, as shares of one processor. `weir linux top` shows
+//! them.
 use std::collections::HashMap;
 
 use serde::Serialize;
@@ -9,47 +9,48 @@ use weir_report::{Align, Emphasis, Grid, count, percent};
 use super::super::end_of;
 use crate::account::{AccountReport, Process};
 
-/// Interrupt time in an interval.
+/// Interrupt time in an interval. Shares are of one processor, from 0 on; with several processors
+/// they may exceed 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct View {
     /// Length of the interval, in seconds.
     pub seconds: f64,
     /// Share of one processor that interrupts took.
     pub interrupts: f64,
-    /// Part of it for packets that no socket received.
+    /// The part of `interrupts` for packets that no socket received.
     pub orphans: f64,
-    /// Part of it for no known packet.
+    /// The part of `interrupts` that belongs to no known packet.
     pub unattributed: f64,
-    /// Packets a second that sockets received.
+    /// Packets per second that sockets received.
     pub packets_hz: f64,
-    /// Packets a second that no socket received.
+    /// Packets per second that no socket received.
     pub orphans_hz: f64,
-    /// Processes; those that cost or lost most come first.
+    /// Processes. Those that cost or lost most are first.
     pub processes: Vec<Row>,
 }
 
-/// A process. Times are shares of one processor.
+/// A process. Its times are shares of one processor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Row {
     /// Name of the program.
     pub command: String,
-    /// Its number.
+    /// Number of the process.
     pub pid: u32,
-    /// Its control group.
+    /// Path of the control group.
     pub cgroup: String,
-    /// Share that the kernel booked for it.
+    /// Share that the kernel has booked for the process.
     pub used: f64,
-    /// Interrupt time for it while others ran.
+    /// Interrupt time that was spent for the process while others ran.
     pub charged: f64,
-    /// Interrupt time in its time that was not for it.
+    /// Interrupt time that was spent for others in the time of the process.
     pub taken: f64,
-    /// Packets a second.
+    /// Packets per second that the process's sockets received.
     pub packets_hz: f64,
 }
 
 impl View {
-    /// Difference of the reports `before` and `now`, which replaces the former. None if both are
-    /// the same: a run writes its account at times of its own.
+    /// Computes the difference of the reports `before` and `now`, and sets `before` to `now`.
+    /// `None` if both are the same, since a run writes its account at times of its own.
     pub fn next(before: &mut AccountReport, now: &AccountReport) -> Option<Self> {
         if now.elapsed_ns == before.elapsed_ns {
             return None;
@@ -59,8 +60,8 @@ impl View {
         Some(view)
     }
 
-    /// Difference of two reports of the same account; for two different accounts, the whole of the
-    /// second.
+    /// Computes the difference of two reports of the same account. If they belong to different
+    /// accounts, the result is the whole of `now`.
     #[must_use]
     fn between(before: &AccountReport, now: &AccountReport) -> Self {
         let nothing = AccountReport::default();
@@ -77,8 +78,8 @@ impl View {
         let unknown = Process::default();
         let rows = now.processes.iter().map(|process| {
             let before = known.get(&(process.pid, process.started));
-            // Of a process that is new here, it is not known how much of its time belongs to this
-            // interval.
+            // For a process that `before` does not have, it is not known how much of its time
+            // belongs to this interval.
             let used = before.map_or(0.0, |before| share(process.used_ns, before.used_ns));
             let before = before.copied().unwrap_or(&unknown);
             Row {
@@ -106,7 +107,7 @@ impl View {
         }
     }
 
-    /// Text above the processes.
+    /// The two lines above the table of processes.
     #[must_use]
     pub fn headings(&self) -> [String; 2] {
         [
@@ -124,7 +125,7 @@ impl View {
         ]
     }
 
-    /// The whole text, with at most 100 columns and at most `most` processes.
+    /// Formats the whole text, with at most 100 columns and at most `most` processes.
     #[must_use]
     pub fn text(&self, most: usize, coloured: bool) -> String {
         let mut grid = Grid::new(&COLUMNS, coloured);
@@ -152,11 +153,11 @@ pub const COLUMNS: [(&str, Align); 7] = [
     ("cgroup", Align::Left),
 ];
 
-/// Smaller shares of a processor would be shown as 0.
+/// Smallest share of a processor that is not shown as 0.
 const LEAST: f64 = 0.0005;
 
 impl Row {
-    /// Cells in the order of [`COLUMNS`].
+    /// Cells of the row, in the order of [`COLUMNS`].
     #[must_use]
     pub fn cells(&self) -> [String; 7] {
         [
