@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode exact (lee2010): an XDP program first finds the receiver of each packet and gives the
-//! packet to the kernel thread of the receiver's class, which the kernel's scheduler runs at its
-//! place among all threads.
+//! Mode exact (lee2010). An XDP program first finds the receiver of each packet. It then gives the
+//! packet to a kernel thread of the receiver's class. A class stands for one urgency, and the
+//! kernel's scheduler runs its threads at that urgency among all threads.
 //!
-//! Packets without a receiver in the [`Table`], ARP, packets of clocks (PTP), fragments, frames in
-//! several buffers and malformed packets go on to the kernel as if there were no program, and are
-//! counted by [`DemuxReason`]. lee2010 §4 checks for each packet which process runs now. Here a
-//! receiver keeps its class until its urgency changes, so that its packets keep their order.
+//! Some packets go on to the kernel as if there were no program: packets without a receiver in the
+//! [`Table`], ARP, packets of clocks (PTP), fragments, frames in several buffers, and malformed
+//! packets. [`DemuxReason`] counts them. lee2010 §4 checks for each packet which process runs now.
+//! Here a receiver keeps its class until its urgency changes, so that its packets keep their order.
 //!
 //! If a card removes VLAN tags before the program sees the frame (`rxvlan` of ethtool), the program
 //! does not see the VLAN priority.
@@ -42,43 +42,43 @@ use crate::urgency::Urgency;
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 
-/// CPU on which a class's bottom half runs.
+/// The CPU on which the bottom half of a class runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Placement {
-    /// The CPU on which the packet arrived: each class has a thread on every CPU, and packets that
+    /// The CPU on which the packet arrived. Each class has a thread on every CPU, so packets that
     /// the card spreads over CPUs stay spread.
     #[default]
     Arrival,
-    /// One CPU for each class.
+    /// One CPU for each class, by the number of the class.
     Fixed(Vec<u32>),
 }
 
 /// Default length of a class's queue on each CPU, in packets.
 pub const QUEUE: u32 = 256;
 
-/// Default length for the class of ordinary processes, in which the packets of all other sockets
-/// wait: as many as Linux itself lets wait for a processor (`net.core.netdev_max_backlog`).
+/// Default queue length of the class of ordinary processes, in which the packets of all other
+/// sockets wait. Linux itself lets as many packets wait for a CPU (`net.core.netdev_max_backlog`).
 pub const ORDINARY_QUEUE: u32 = 1_000;
 
-/// Longest queue of a CPUMAP in the kernel.
+/// Longest queue that the kernel allows in a CPUMAP, in packets.
 pub const LONGEST_QUEUE: u32 = 16_384;
 
 /// Options of mode exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Length of the queue of each urgency's class on each CPU, 1 to [`LONGEST_QUEUE`] packets;
-    /// [`QUEUE`] or [`ORDINARY_QUEUE`] by default. A shorter queue drops earlier, when only the top
-    /// half has been spent on a packet.
+    /// Length of the queue that the class of each urgency has on each CPU, 1 to [`LONGEST_QUEUE`]
+    /// packets. The default is [`QUEUE`] or [`ORDINARY_QUEUE`]. A shorter queue drops packets
+    /// earlier, when only the top half has been spent on them.
     pub queues: BTreeMap<Urgency, u32>,
-    /// Placement of bottom halves.
+    /// The CPUs on which bottom halves run.
     pub placement: Placement,
-    /// Whether to use generic XDP, which any interface has: the kernel then does most of its work
-    /// on a packet before the program sees it.
+    /// Whether to use generic XDP, which works on any interface. The kernel then does most of its
+    /// work on a packet before the program sees the packet.
     pub generic: bool,
 }
 
 impl Default for Options {
-    /// Default queues, bottom halves on the CPU of arrival, native XDP.
+    /// Default queues, bottom halves on the CPU of arrival, and native XDP.
     fn default() -> Self {
         Self {
             queues: BTreeMap::new(),
@@ -109,7 +109,7 @@ pub enum ExactError {
     /// The length of a queue is not 1 to [`LONGEST_QUEUE`].
     #[error("a queue cannot hold {0} packets: the kernel allows 1 to {LONGEST_QUEUE}")]
     Queue(u32),
-    /// The number of CPUs is not that of the classes.
+    /// The number of CPUs in [`Placement::Fixed`] is not the number of classes.
     #[error("there are {cpus} CPUs for {classes} classes: name one CPU for each class")]
     Placement {
         /// Number of CPUs.
@@ -117,13 +117,13 @@ pub enum ExactError {
         /// Number of classes.
         classes: usize,
     },
-    /// The CPU of a class does not run.
+    /// The CPU of a class is offline.
     #[error("CPU {0} is not online")]
     Offline(u32),
     /// There is no such interface.
     #[error("there is no interface {0}")]
     NoInterface(InterfaceName),
-    /// Another program is attached; it is not replaced.
+    /// Another XDP program is attached to the interface, and is not replaced.
     #[error(
         "the XDP program `{name}` (number {number}) is attached to {interface} and is not replaced; detach it, or leave the interface out"
     )]
@@ -135,7 +135,7 @@ pub enum ExactError {
         /// Number of the program, as in `bpftool prog`.
         number: u32,
     },
-    /// The driver has no XDP.
+    /// The driver has no native XDP.
     #[error("the driver of {0} has no native XDP; mode native does without")]
     NotNative(InterfaceName),
     /// The driver or the kernel refuses, for example because the interface's MTU is too large for
@@ -155,12 +155,12 @@ pub enum ExactError {
         /// The error.
         cause: io::Error,
     },
-    /// The kernel has not started a thread of a class.
+    /// The kernel has not started the thread of a class.
     #[error(
         "the kernel thread {0} is not in /proc; does /proc show another process namespace, such as a container's?"
     )]
     NoThread(String),
-    /// BPF fails.
+    /// An operation on BPF programs or maps fails.
     #[error("BPF: {0}")]
     Bpf(#[from] libbpf_rs::Error),
     /// The table cannot be changed.
@@ -179,17 +179,17 @@ pub enum ExactError {
 /// Result of the program for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The packet is left to the kernel.
+    /// The program leaves the packet to the kernel.
     Left,
-    /// The packet is given to a class's kernel thread.
+    /// The program gives the packet to a kernel thread of its class.
     Given,
 }
 
-/// Mode exact. When this is dropped, or the process ends in whatever way, the kernel detaches the
-/// program and ends its threads.
+/// Mode exact. When this is dropped, or when the process ends, even if it is killed, the kernel
+/// detaches the program and ends the threads of the classes.
 #[derive(Debug)]
 pub struct Exact {
-    // The program is detached first, so that no packet comes while the rest is dropped.
+    // The program is detached before the rest is dropped, so that no packets come meanwhile.
     attached: Vec<XdpAttachment>,
     _dropped: Link,
     table: Table,
@@ -203,13 +203,13 @@ fn handle(object: &Object, name: &'static str) -> Result<MapHandle, ExactError> 
     Ok(MapHandle::try_from(&object::map(object, name)?)?)
 }
 
-/// Names of the CPUMAPs, by class.
+/// Names of the CPUMAPs in the BPF object, by class.
 const MAPS: [&str; CLASSES] = [
     "class_0", "class_1", "class_2", "class_3", "class_4", "class_5", "class_6", "class_7",
 ];
 
-/// Sizes the maps for the machine: rows of counters for its CPUs, and entries for the CPUs of
-/// classes.
+/// Sizes the maps for this machine: `rows` rows of counters, one for each CPU, and entries for
+/// `cpus` CPUs in the map of each class.
 fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError> {
     for mut map in object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
@@ -225,11 +225,11 @@ fn size(object: &mut OpenObject, cpus: u32, rows: u32) -> Result<(), ExactError>
 
 impl Exact {
     /// Starts mode exact on one interface, with an empty table, so that it leaves every packet to
-    /// the kernel. `classes` are the urgencies of the classes, the lowest first; [`add`](Self::add)
+    /// the kernel. `classes` are the urgencies of the classes, the lowest first. [`add`](Self::add)
     /// adds further interfaces.
     ///
     /// # Errors
-    /// Fails with an [`ExactError`]; then nothing is left behind.
+    /// Fails with an [`ExactError`]. Nothing is left behind then.
     pub fn attach(
         interface: impl Into<InterfaceName>,
         classes: &[Urgency],
@@ -243,7 +243,7 @@ impl Exact {
     /// Loads the program and starts the classes' threads, without an interface.
     ///
     /// # Errors
-    /// Fails with an [`ExactError`]; then nothing is left behind.
+    /// Fails with an [`ExactError`]. Nothing is left behind then.
     pub fn load(classes: &[Urgency], options: &Options) -> Result<Self, ExactError> {
         if classes.is_empty() || classes.len() > CLASSES {
             return Err(ExactError::Classes(classes.len()));
@@ -265,7 +265,7 @@ impl Exact {
             }
         }
         let cpus = libbpf_rs::num_possible_cpus()?;
-        // A row has a mebibyte, so there are rows only for CPUs that can come online.
+        // A row takes a mebibyte, so only CPUs that can come online get one.
         let last = classes::present()?.iter().last();
         let rows = last.map_or(1, |last| last + 1).min(cpus);
         let mut object = ObjectBuilder::default().open_memory(PROGRAM)?;
@@ -315,11 +315,11 @@ impl Exact {
         Ok(exact)
     }
 
-    /// Adds another interface, which the same table and threads serve: its network namespace must
-    /// be that of the same receivers.
+    /// Adds another interface, which uses the same table and threads. Its network namespace must be
+    /// the one in which the receivers are.
     ///
     /// # Errors
-    /// Fails with an [`ExactError`]; then nothing is changed.
+    /// Fails with an [`ExactError`]. Nothing is changed then.
     pub fn add(&mut self, interface: impl Into<InterfaceName>) -> Result<(), ExactError> {
         let attached = XdpAttachment::new(
             program(&self.object, "weir_demux")?.as_fd(),
@@ -330,13 +330,13 @@ impl Exact {
         Ok(())
     }
 
-    /// Detaches the program from interfaces that have vanished, and returns these; starts threads
-    /// on CPUs that have come online, and ends those on CPUs that have gone. It should be called
-    /// now and then: until then, packets for a CPU without a thread are left to the kernel
-    /// ([`DemuxReason::NoThread`]).
+    /// Adapts to interfaces and CPUs that come and go. It returns the interfaces that have
+    /// vanished, starts threads on CPUs that have come online, and ends the threads of CPUs that
+    /// have gone offline. Call it now and then. Until then, packets on a CPU without a thread are
+    /// left to the kernel ([`DemuxReason::NoThread`]).
     ///
     /// # Errors
-    /// Fails with an [`ExactError`]; another call tries again.
+    /// Fails with an [`ExactError`]. The next call tries again.
     pub fn settle(&mut self) -> Result<Vec<InterfaceName>, ExactError> {
         self.start_threads()?;
         self.table.publish()?;
@@ -344,7 +344,7 @@ impl Exact {
         for attached in std::mem::take(&mut self.attached) {
             match attached.is_there() {
                 Ok(false) => gone.push(attached.interface),
-                // If the kernel does not answer, the interface stays until it does.
+                // If the kernel does not answer, the interface is kept until it does.
                 Ok(true) | Err(_) => self.attached.push(attached),
             }
         }
@@ -359,7 +359,7 @@ impl Exact {
             class.settle(number as u8, &wanted, self.options.queue(class.urgency))?;
             let cpu = match &self.options.placement {
                 Placement::Arrival => SAME_CPU,
-                // A class that was added later has no CPU of its own.
+                // A class that was added after the start has no CPU of its own.
                 Placement::Fixed(cpus) => cpus.get(number).copied().unwrap_or(SAME_CPU),
             };
             self.table.place(number, cpu);
@@ -367,7 +367,7 @@ impl Exact {
         Ok(())
     }
 
-    /// Interfaces with the program.
+    /// Interfaces to which the program is attached.
     pub fn interfaces(&self) -> impl Iterator<Item = &InterfaceName> {
         self.attached.iter().map(|attached| &attached.interface)
     }
@@ -377,13 +377,13 @@ impl Exact {
         &mut self.table
     }
 
-    /// Counters of the program. They continue to count as long as the program exists.
+    /// Counters of the program. They can be read for as long as the program exists.
     #[must_use]
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// Urgencies of the classes.
+    /// Urgencies of the classes, in ascending order.
     pub fn urgencies(&self) -> impl Iterator<Item = Urgency> + '_ {
         self.classes.iter().map(|class| class.urgency)
     }
@@ -391,7 +391,8 @@ impl Exact {
     /// Gives a class's threads another urgency.
     ///
     /// # Errors
-    /// Fails when there is no such class, or a thread is missing or cannot be changed.
+    /// Fails when there is no such class, or when one of its threads is missing or cannot be
+    /// changed.
     pub fn set_urgency(&mut self, class: u8, urgency: Urgency) -> Result<(), ExactError> {
         let classes = self.classes.len();
         let Some(changed) = self.classes.get_mut(usize::from(class)) else {
@@ -402,11 +403,11 @@ impl Exact {
         changed.schedule(class)
     }
 
-    /// Sets the urgencies of the classes, ascending, and adds classes if there are more; existing
-    /// classes stay.
+    /// Sets the urgencies of the classes, in ascending order. If there are more urgencies than
+    /// classes, classes are added. Existing classes stay.
     ///
     /// # Errors
-    /// Fails when there are fewer than now, or more than eight. After other errors
+    /// Fails when there are fewer urgencies than classes, or more than eight. After other errors
     /// [`settle`](Self::settle) tries again.
     pub fn set_classes(&mut self, urgencies: &[Urgency]) -> Result<(), ExactError> {
         if urgencies.len() < self.classes.len() || urgencies.len() > CLASSES {
@@ -429,7 +430,7 @@ impl Exact {
         self.start_threads()
     }
 
-    /// Kernel threads of the classes, by class and CPU: their run time is the cost of the classes'
+    /// Kernel threads of the classes, by class and CPU. Their run time is the cost of the classes'
     /// bottom halves.
     ///
     /// # Errors
@@ -439,15 +440,15 @@ impl Exact {
         classes::find(&(0..).zip(numbers).collect::<Vec<_>>())
     }
 
-    /// The same threads as they were when their policy was set last, without reading all of /proc;
-    /// some may have ended since.
+    /// The threads as they were when their policies were last set. This does not read all of /proc,
+    /// so some of the threads may have ended since.
     pub fn scheduled(&self) -> impl Iterator<Item = ClassThread> + '_ {
         self.classes
             .iter()
             .flat_map(|class| class.threads.iter().copied())
     }
 
-    /// Opens the XDP program, for uses that are not offered here.
+    /// Opens the XDP program, for uses that this type does not offer.
     ///
     /// # Errors
     /// Fails when the limit of descriptors is reached.
@@ -460,9 +461,9 @@ impl Exact {
         })
     }
 
-    /// Runs the program on a frame of 14 bytes or more (BPF_PROG_RUN), on this CPU and without a
-    /// real packet. Returns its result and its time, the mean of `times` runs. The counters count
-    /// these runs.
+    /// Runs the program on a frame of at least 14 bytes (BPF_PROG_RUN), on this CPU and without a
+    /// real packet. Returns the verdict and the mean time of `times` runs. The counters count these
+    /// runs.
     ///
     /// # Errors
     /// Fails when the frame is shorter, or longer than the kernel accepts.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Puts the program, its systemd unit and its manual pages where a machine looks for them, and
-//! takes exactly these away again. A list beside them has the checksum of each: by it a file is
-//! known as Weir's until somebody edits it.
+//! Installs and uninstalls the program, its systemd unit and its manual pages. A list in the
+//! installation has the checksum of each file. By the checksum a file is known as Weir's until
+//! somebody edits it.
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 use weir_report::terminal::printable;
 use weir_report::{OutputError, Outputs, RESULTS_MARK, WriteError, checksum, write_all};
 
-/// The unit as it is for the prefix /usr/local.
+/// Text of the systemd unit, for the prefix /usr/local.
 pub const UNIT: &str = include_str!("../systemd/weir-linux@.service");
-/// The program that the unit names.
+/// Path of the program in the text of the unit.
 const PROGRAM: &str = "/usr/local/bin/weir-linux";
-/// The folder of system files that the unit names.
+/// Folder of system files in the text of the unit.
 const SYSTEMS: &str = "/etc/weir";
-/// Folders below the root of which the unit shows the service nothing, or others than these.
+/// Folders below / that the unit hides from the service, or replaces by private ones.
 const UNSEEN: [&str; 5] = ["home", "root", "run/user", "tmp", "var/tmp"];
 
-/// Why nothing is put or taken away.
+/// Reason why nothing is installed or uninstalled.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 pub enum InstallError {
-    /// The unit could not name paths below this prefix.
+    /// A systemd unit cannot contain paths below this prefix.
     #[error(
         "cannot install below {}: a systemd unit cannot name it as it is",
         printable(prefix)
@@ -35,19 +35,19 @@ pub enum InstallError {
         "name a folder of letters, digits and `. _ - + :` with --prefix, for example /opt/weir"
     ))]
     Prefix {
-        /// The prefix.
+        /// The prefix that the user gave.
         prefix: PathBuf,
     },
-    /// A folder may not be changed.
+    /// This process may not change a folder.
     #[error("cannot change {}: {cause}; nothing has changed", printable(folder))]
     #[diagnostic(help("run it as root, or name a folder of your own with --prefix"))]
     Refused {
         /// The folder.
         folder: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: Errno,
     },
-    /// The list of what was put cannot be read.
+    /// The list of installed files cannot be read.
     #[error(
         "cannot read {}, the list of what was installed: {cause}",
         printable(path)
@@ -56,18 +56,18 @@ pub enum InstallError {
         "if it is damaged, remove it and install with --force: that writes it anew"
     ))]
     List {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// What is wrong.
+        /// The system's error, or the fault of the list's text.
         cause: io::Error,
     },
-    /// systemd has links to the unit.
+    /// systemd has links to the unit, so the unit is enabled or known to it.
     #[error("{} leads to the unit; nothing has changed", printable(link))]
     #[diagnostic(help("say `systemctl disable --now {unit}` first"))]
     InUse {
-        /// The link.
+        /// Path of the link.
         link: PathBuf,
-        /// The unit's name, as systemctl takes it.
+        /// Name of the unit, as systemctl takes it.
         unit: String,
     },
     /// A file may not be written.
@@ -79,49 +79,51 @@ pub enum InstallError {
     Write(#[from] WriteError),
 }
 
-/// What was put below a prefix, as its list says. Paths are those of the machine that it is for.
+/// The list of what is installed below a prefix. Its paths are those of the machine that the
+/// installation is for.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Installation {
-    /// The mark of the list.
+    /// The program that wrote the list, by which a file is recognised as such a list.
     written_by: String,
     version: String,
-    /// The checksum of each file.
+    /// The checksum of each installed file.
     files: BTreeMap<PathBuf, String>,
-    /// The folders that were made, the outer ones first.
+    /// The folders that were created, the outer ones first.
     folders: Vec<PathBuf>,
 }
 
-/// A file that is to be put.
+/// A file that is to be installed.
 #[derive(Debug)]
 pub struct NewFile {
-    /// Its path on the machine that it is for.
+    /// Path on the machine that the installation is for.
     pub path: PathBuf,
-    /// What is in it.
+    /// Content of the file.
     pub content: Vec<u8>,
 }
 
-/// What became of the files of an installation that was taken away.
+/// What became of the files of an installation that was removed.
 #[derive(Debug, Default)]
 pub struct Removal {
-    /// The files that are gone.
+    /// The files that were removed.
     pub removed: Vec<PathBuf>,
-    /// Those that somebody has changed, which are still there.
+    /// The files that somebody has changed, which are kept.
     pub changed: Vec<PathBuf>,
 }
 
-/// Where an installation has its files.
+/// The paths at which an installation has its files.
 #[derive(Debug)]
 pub struct InstallPaths {
     prefix: PathBuf,
-    /// Folder that takes the place of / for the files, but not in what they say.
+    /// Folder that replaces / as the place of the files. Their content does not mention it.
     stage: PathBuf,
 }
 
 impl InstallPaths {
-    /// The paths below `prefix`, with all files below `stage` if it is for another machine.
+    /// Computes the paths below `prefix`. If `stage` is given, the files are put below that folder,
+    /// since they are for another machine.
     ///
     /// # Errors
-    /// Fails if the unit cannot name `prefix`.
+    /// Fails if a systemd unit cannot contain `prefix`.
     pub fn new(prefix: &Path, stage: Option<&Path>) -> Result<Self, InstallError> {
         let refused = || InstallError::Prefix {
             prefix: prefix.to_owned(),
@@ -138,25 +140,25 @@ impl InstallPaths {
         })
     }
 
-    /// The program.
+    /// Path of the program.
     #[must_use]
     pub fn program(&self) -> PathBuf {
         self.prefix.join("bin/weir-linux")
     }
 
-    /// The systemd unit.
+    /// Path of the systemd unit.
     #[must_use]
     pub fn unit(&self) -> PathBuf {
         self.prefix.join("lib/systemd/system/weir-linux@.service")
     }
 
-    /// The folder of the manual pages.
+    /// Path of the folder of the manual pages.
     #[must_use]
     pub fn pages(&self) -> PathBuf {
         self.prefix.join("share/man/man8")
     }
 
-    /// The folder of the system files that the unit carries out.
+    /// Path of the folder whose system files the unit runs.
     #[must_use]
     pub fn systems(&self) -> PathBuf {
         if self.is_searched() {
@@ -176,30 +178,31 @@ impl InstallPaths {
         [Path::new("/usr"), Path::new("/usr/local")].contains(&self.prefix.as_path())
     }
 
-    /// The folder below which the service would not find its program.
+    /// The folder above the prefix that the unit hides from the service, so that the service would
+    /// not find its program. `None` if there is none.
     #[must_use]
     pub fn unseen(&self) -> Option<PathBuf> {
         let mut folders = UNSEEN.into_iter().map(|of| Path::new("/").join(of));
         folders.find(|of| self.prefix.starts_with(of))
     }
 
-    /// What the unit says.
+    /// Text of the systemd unit for this prefix.
     #[must_use]
     pub fn unit_text(&self) -> String {
         UNIT.replace(PROGRAM, &self.program().to_string_lossy())
             .replace(SYSTEMS, &self.systems().to_string_lossy())
     }
 
-    /// Where the file `path` stands now.
+    /// The place of the file `path` on this machine, below the stage if there is one.
     #[must_use]
     pub fn staged(&self, path: &Path) -> PathBuf {
         self.stage.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// What is installed; none if nothing is.
+    /// Reads the list of what is installed. `None` if nothing is.
     ///
     /// # Errors
-    /// Fails if the list is unreadable.
+    /// Fails if the list cannot be read.
     pub fn found(&self) -> Result<Option<Installation>, InstallError> {
         let path = self.staged(&self.list());
         let read = match fs::read(&path) {
@@ -210,11 +213,12 @@ impl InstallPaths {
             .map_err(|cause| InstallError::List { path, cause })
     }
 
-    /// Puts `files`, all or none, and makes the folder of the system files. `reads` are files that
-    /// this process reads; with `force`, files that Weir did not write are replaced, too.
+    /// Installs `files`, all or none, and creates the folder of the system files. `reads` are files
+    /// that this process reads, so they must not be replaced. With `force`, files that Weir did not
+    /// write are replaced, too.
     ///
     /// # Errors
-    /// Fails if a file may not be written. Then nothing has changed.
+    /// Fails if a file may not be written. Nothing has changed then.
     pub fn put(&self, files: &[NewFile], reads: &[&Path], force: bool) -> Result<(), InstallError> {
         let before = self.found()?;
         let mut outputs = Outputs::new(force);
@@ -260,7 +264,8 @@ impl InstallPaths {
         let new: Vec<_> = new.cloned().collect();
         installation.folders.extend(new);
         let list = format!("{:#}\n", serde_json::json!(installation));
-        // The list comes first: after a crash, a file that is there is in it.
+        // The list is written first, so that after a crash it contains every file that was
+        // installed.
         let contents = files.iter().map(|file| file.content.as_slice());
         let contents = [list.as_bytes()].into_iter().chain(contents);
         let put = write_all(places.into_iter().zip(contents));
@@ -277,7 +282,7 @@ impl InstallPaths {
         Ok(put?)
     }
 
-    /// Those of `folders` and of the folders above them that do not exist, the outer ones first.
+    /// The folders among `folders`, and above them, that do not exist. The outer ones are first.
     fn missing(&self, folders: &[PathBuf]) -> Result<Vec<PathBuf>, InstallError> {
         let mut missing: Vec<PathBuf> = Vec::new();
         for folder in folders {
@@ -296,10 +301,10 @@ impl InstallPaths {
         Ok(missing)
     }
 
-    /// Takes away what was put; none if nothing was. What somebody has changed stays.
+    /// Removes what was installed. `None` if nothing was. Files that somebody has changed are kept.
     ///
     /// # Errors
-    /// Fails if systemd uses the unit, or a file may not be removed.
+    /// Fails if systemd uses the unit, or if a file may not be removed.
     pub fn remove(&self) -> Result<Option<Removal>, InstallError> {
         let Some(installation) = self.found()? else {
             return Ok(None);
@@ -328,15 +333,15 @@ impl InstallPaths {
         Ok(Some(removal))
     }
 
-    /// Removes those of `folders` that are empty.
+    /// Removes the folders of `folders` that are empty.
     fn remove_folders(&self, folders: &[PathBuf]) {
         for folder in folders.iter().rev() {
-            // It stays if it is somebody else's by now.
+            // A folder that somebody else has put files into is kept: removing it fails.
             let _ = fs::remove_dir(self.staged(folder));
         }
     }
 
-    /// A link by which systemd has the unit enabled or known, and the name of that unit.
+    /// A link by which systemd has enabled the unit or knows it, and the name of that unit.
     fn link_to_unit(&self) -> Option<(PathBuf, String)> {
         let within = |folder: &Path| {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();

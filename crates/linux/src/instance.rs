@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The runs on this machine: beside its journal, each run has a file that describes it and its
-//! status for other commands.
+//! The runs on this machine. Each run has a file beside its journal, which describes the run and
+//! its status to other commands.
 use std::fs;
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -16,27 +16,28 @@ use crate::sched::Tid;
 use crate::settings::journal::state;
 use crate::threads::{self, Thread};
 
-/// Ending of a run's file; journals and locks have others.
+/// Ending of the name of a run's file. Journals and locks have other endings.
 const ENDING: &str = "run.json";
 
-/// A run of a system.
+/// A run of a system, as its file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Name of the system in its file.
+    /// Name of the system.
     pub system: String,
     /// Path of the system file.
     pub file: PathBuf,
-    /// How bottom halves get the urgency of their receivers.
+    /// Name of the mode, by which bottom halves get the urgency of their receivers.
     pub mode: String,
-    /// Names of the network interfaces.
+    /// Names of the run's network interfaces.
     pub interfaces: Vec<String>,
-    /// The process, distinguished by its start from a later one with the same number.
+    /// The process of the run. Its start distinguishes it from a later process with the same
+    /// number.
     pub process: Thread,
     /// The latest status of the run.
     pub status: Value,
 }
 
-/// Reason why runs cannot be read, or one cannot be ended.
+/// Reason why runs cannot be read, or why a run cannot be ended.
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 pub enum InstanceError {
     /// The folder cannot be used.
@@ -47,15 +48,15 @@ pub enum InstanceError {
     Folder {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// A process cannot be asked to end.
     #[error("process {pid} cannot be asked to end: {cause}")]
     NotAsked {
-        /// The process.
+        /// Number of the process.
         pid: Tid,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
     /// A process does not end in time.
@@ -77,12 +78,12 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> InstanceError + use<> {
     }
 }
 
-/// All runs in `folder`, even of crashed processes, in the order of their files' names; empty if
-/// there is no such folder.
+/// Reads all runs in `folder`, including those of crashed processes, in the order of their files'
+/// names. The list is empty if there is no such folder.
 ///
 /// # Errors
-/// Fails when the folder or a file in it cannot be read, or somebody else may have written it:
-/// processes are asked to end because of what it says.
+/// Fails when the folder or a file in it cannot be read, or when somebody else may have written it.
+/// The content must be trusted, since the processes that it names are asked to end.
 pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     let entries = match state::open(folder).and_then(|_| fs::read_dir(folder)) {
         Ok(entries) => entries,
@@ -100,7 +101,8 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
     let mut runs = Vec::new();
     for path in paths {
         match state::read(&path) {
-            // The files are written under another name first, so none is incomplete.
+            // A file is complete, since it is written under another name first. What cannot be
+            // parsed is no run and is left out.
             Ok(text) => runs.extend(serde_json::from_slice::<Run>(&text)),
             // The run has ended meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -111,7 +113,7 @@ pub fn all(folder: &Path) -> Result<Vec<Run>, InstanceError> {
 }
 
 impl Run {
-    /// Description of the run, for people.
+    /// Describes the run in words.
     #[must_use]
     pub fn about(&self) -> String {
         if self.interfaces.is_empty() {
@@ -125,10 +127,10 @@ impl Run {
         folder.join(format!("{}.{ENDING}", self.process.tid))
     }
 
-    /// Writes the file of the run. Readers see the old content or the new one.
+    /// Writes the file of the run. A reader sees either the old content or the new one.
     ///
     /// # Errors
-    /// Fails when it cannot be written.
+    /// Fails when the file cannot be written.
     pub fn tell(&self, folder: &Path) -> Result<(), InstanceError> {
         let path = self.path(folder);
         let new = path.with_extension("new");
@@ -143,7 +145,7 @@ impl Run {
             fs::rename(&new, &path)
         });
         written.map_err(|error| {
-            // An incomplete file is of no use to anybody.
+            // The incomplete file is removed, since nothing reads it.
             let _ = fs::remove_file(&new);
             failed(&path)(error)
         })
@@ -161,8 +163,8 @@ impl Run {
         }
     }
 
-    /// Whether its process lives. A process that has ended, but that nobody has waited for, does
-    /// not.
+    /// Whether the process of the run lives. A zombie, which has ended but has not been waited for,
+    /// does not.
     #[must_use]
     pub fn lives(&self) -> bool {
         let stat = Process::new(self.process.tid).and_then(|process| process.stat());
@@ -171,23 +173,23 @@ impl Run {
         })
     }
 
-    /// Whether `wanted` names it: by the system's name, or by its file.
+    /// Whether `wanted` is the name of the run's system, or the path of its file.
     #[must_use]
     pub fn is_called(&self, wanted: &str) -> bool {
         let file = Path::new(wanted).canonicalize();
         self.system == wanted || file.is_ok_and(|file| file == self.file)
     }
 
-    /// Asks its process to end and waits until it has ended, at most for `most`. A process that has
-    /// ended is no error.
+    /// Asks the process of the run to end, and waits until it has ended, for at most `most`. A
+    /// process that has ended already is no error.
     ///
     /// # Errors
-    /// Fails when the process may not be asked, or does not end.
+    /// Fails when the process may not be asked, or does not end in time.
     pub fn end(&self, most: Duration) -> Result<(), InstanceError> {
         let pid = self.process.tid;
         let not_asked = |cause| InstanceError::NotAsked { pid, cause };
-        // A descriptor is used since the number may be another process's as soon as this one has
-        // ended.
+        // The signal is sent through a descriptor, since another process may get the same number as
+        // soon as this one has ended.
         let process = threads::descriptor(pid).map_err(not_asked)?;
         if !self.lives() {
             return Ok(());
@@ -211,7 +213,7 @@ impl Run {
 
 fn ask_to_end(process: &OwnedFd) -> io::Result<()> {
     let nothing_more = std::ptr::null::<libc::siginfo_t>();
-    // SAFETY: the descriptor is open, and the signal carries no further data.
+    // SAFETY: the descriptor is open, and the call gets no pointer to further data.
     let sent = unsafe {
         libc::syscall(
             libc::SYS_pidfd_send_signal,
@@ -260,7 +262,7 @@ mod tests {
         run.tell(folder.path()).unwrap();
         run.status = serde_json::json!({ "packets": 3 });
         run.tell(folder.path()).unwrap();
-        // Files of other programs, and incomplete files of a crash, are no runs.
+        // Files of other programs, and incomplete files that a crash has left, are no runs.
         fs::write(folder.path().join("9.run.json"), "{\"system\":").unwrap();
         fs::write(folder.path().join("9.0.journal"), "{}").unwrap();
         assert_eq!(all(folder.path()).unwrap(), [run.clone()]);
@@ -284,7 +286,7 @@ mod tests {
         let run = run(of(child.id()));
         assert!(run.lives());
         run.end(Duration::from_secs(10)).unwrap();
-        // Nobody has waited for the process yet.
+        // The process has ended, but nobody has waited for it yet.
         assert!(!run.lives());
         child.wait().unwrap();
         run.end(Duration::ZERO).unwrap();

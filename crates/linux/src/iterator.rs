@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The output of BPF iterators over tasks: all tasks or, from Linux 6.1, those of one process or
-//! one thread, which libbpf-rs cannot ask for.
+//! Runs BPF iterators over tasks and reads their output. From Linux 6.1 on an iterator can visit
+//! the tasks of one process or one thread. libbpf-rs has no option for that, so this module calls
+//! libbpf directly.
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// Tasks that an iterator visits.
+/// The tasks that an iterator visits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope {
     All,
@@ -45,7 +46,7 @@ pub(crate) fn read(program: &impl AsFd, scope: Scope) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Turns the result of a function of libbpf into a descriptor or an error.
+/// Converts the result of a libbpf function to a descriptor or an error.
 fn owned(returned: i32) -> io::Result<OwnedFd> {
     if returned < 0 {
         return Err(io::Error::from_raw_os_error(-returned));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Weir on stock Linux: bottom halves run at the urgency of the process that they are for
-//! (zhang2006, lee2010), on kernels from 6.1 on, unpatched.
+//! (zhang2006, lee2010). It needs Linux 6.1 or newer, without patches.
 pub mod account;
 pub mod commands;
 pub mod draft;

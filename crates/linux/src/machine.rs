@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The abilities of this machine that a mode needs. Nothing is changed to find them.
+//! Finds what this machine can do, and what a mode needs that is missing. Nothing is changed.
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -12,26 +12,26 @@ use crate::settings::NetDevice;
 use crate::system::Node;
 use crate::veth::Checksums;
 
-/// Oldest kernel that has everything that is used here (docs/linux.md).
+/// Oldest kernel, version and patch level, that has everything that Weir uses (docs/linux.md).
 const KERNEL_LEAST: (u8, u8) = (6, 1);
-/// File in which the kernel describes its own types.
+/// File in which the kernel describes its own types (BTF).
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// Capabilities that Weir needs (capabilities(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Capability {
-    /// Load BPF programs.
+    /// CAP_BPF loads BPF programs.
     Bpf,
-    /// Change the settings of network interfaces, and attach XDP programs.
+    /// CAP_NET_ADMIN changes the settings of network interfaces, and attaches XDP programs.
     NetAdmin,
-    /// Load BPF programs that trace the kernel.
+    /// CAP_PERFMON loads BPF programs that trace the kernel.
     Perfmon,
-    /// Set policies and priorities of other threads.
+    /// CAP_SYS_NICE sets policies and priorities of other threads.
     SysNice,
 }
 
 impl Capability {
-    /// Number in <linux/capability.h>.
+    /// Number of the capability in <linux/capability.h>.
     const fn number(self) -> u32 {
         match self {
             Self::NetAdmin => 12,
@@ -41,7 +41,7 @@ impl Capability {
         }
     }
 
-    /// Those of `needed` that this process lacks.
+    /// The capabilities of `needed` that this process lacks.
     ///
     /// # Errors
     /// Fails when /proc cannot be read.
@@ -51,7 +51,7 @@ impl Capability {
         Ok(Self::not_in(needed, own))
     }
 
-    /// Those of `needed` that are not among `capabilities`, a bit each.
+    /// The capabilities of `needed` that are missing in the bit set `capabilities`.
     fn not_in(needed: &[Self], capabilities: u64) -> Vec<Self> {
         let lacks = |of: &&Self| capabilities & (1 << of.number()) == 0;
         needed.iter().filter(lacks).copied().collect()
@@ -79,30 +79,31 @@ impl fmt::Display for Capability {
     }
 }
 
-/// Abilities of a machine.
+/// What a machine can do, as far as this process can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// Version and patch level of the kernel.
     pub kernel: (u8, u8),
     /// Whether the kernel describes its types (CONFIG_DEBUG_INFO_BTF).
     pub has_btf: bool,
-    /// Capabilities of this process, a bit each.
+    /// Effective capabilities of this process, as a bit set.
     pub capabilities: u64,
     /// Names of the network interfaces in this process's network namespace.
     pub interfaces: Vec<String>,
-    /// Interfaces whose driver has no NAPI now, so that no thread can receive their
+    /// Names of the interfaces whose driver has no NAPI now, so that no thread can receive their
     /// packets.
     pub without_napi: Vec<String>,
-    /// XDP of the interfaces, by name, in the mode exact.
+    /// State of XDP on the interfaces, by name. It is examined only for mode exact.
     pub xdp: Vec<(String, XdpState)>,
-    /// Checksums of the interfaces' packets, by name, in the mode exact.
+    /// Whether the interfaces' packets have checksums, by interface name. It is examined only for
+    /// mode exact.
     pub checksums: Vec<(String, Checksums)>,
 }
 
-/// Something that a machine lacks.
+/// Something that the machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum Lack {
-    /// A newer kernel.
+    /// The kernel is too old.
     #[error("this kernel is {}.{}, and Weir needs {}.{} or newer", found.0, found.1, KERNEL_LEAST.0, KERNEL_LEAST.1)]
     #[diagnostic(help(
         "in older kernels the NAPI threads of interfaces and the threads of CPUMAPs are not reliable"
@@ -111,16 +112,16 @@ pub enum Lack {
         /// Version and patch level of the kernel.
         found: (u8, u8),
     },
-    /// BTF.
+    /// The kernel does not describe its types (BTF).
     #[error("this kernel does not describe its types: there is no {BTF}")]
     #[diagnostic(help(
         "{what} loads BPF programs, which are adapted to the kernel by its types: take a kernel with CONFIG_DEBUG_INFO_BTF, or the mode `native` without `accounting`"
     ))]
     Btf {
-        /// What needs it.
+        /// Name of the mode or option that needs it.
         what: String,
     },
-    /// Capabilities.
+    /// This process lacks capabilities.
     #[error("this process lacks {}, which {what} needs", listed(missing))]
     #[diagnostic(help(
         "run it as root, or give the service AmbientCapabilities (crates/linux/systemd/weir-linux@.service has all that are needed)"
@@ -128,19 +129,19 @@ pub enum Lack {
     Capabilities {
         /// The missing capabilities.
         missing: Vec<Capability>,
-        /// What needs them.
+        /// Name of the mode or option that needs them.
         what: String,
     },
-    /// A network interface.
+    /// A network interface does not exist.
     #[error("there is no network interface `{name}` here")]
     Interface {
-        /// Its name.
+        /// Name of the interface.
         name: String,
         /// A suggestion for the name.
         #[help]
         help: String,
     },
-    /// NAPI.
+    /// An interface has no NAPI.
     #[error("no thread can receive the packets of the interface `{name}`: it has no NAPI")]
     #[diagnostic(help(
         "leave its `interface` out, since its effect on others cannot be limited; a veth has NAPI with GRO (`ethtool -K {name} gro on`)"
@@ -149,7 +150,7 @@ pub enum Lack {
         /// Name of the interface.
         name: String,
     },
-    /// An interface without another XDP program.
+    /// Another XDP program is attached to an interface.
     #[error(
         "the XDP program `{program}` (number {number}) is attached to the interface `{name}`, and is not replaced"
     )]
@@ -157,23 +158,23 @@ pub enum Lack {
         "whoever attached it knows what it is for; detach it (`ip link set {name} xdp off`, or end its program), or take the mode `native` or `predicted`"
     ))]
     Occupied {
-        /// The interface.
+        /// Name of the interface.
         name: String,
         /// Name of the program.
         program: String,
         /// Number of the program, as in `bpftool prog`.
         number: u32,
     },
-    /// Native XDP.
+    /// The driver of an interface has no native XDP.
     #[error(
         "the driver of the interface `{name}` has no native XDP that could give packets to other threads"
     )]
     #[diagnostic(help("take the mode `native` or `predicted`: they need none"))]
     NoXdp {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
-    /// Packets with checksums.
+    /// The packets of an interface have no checksums.
     #[error(
         "`{peer}`, the other end of the interface `{name}`, leaves out the checksums of its packets, which would be dropped as damaged on their way through a class"
     )]
@@ -181,12 +182,12 @@ pub enum Lack {
         "have it compute them, where it is (`ethtool -K {peer} tx off`), or take the mode `native` or `predicted`"
     ))]
     Checksums {
-        /// The interface.
+        /// Name of the interface.
         name: String,
-        /// Name of the other end.
+        /// Name of the other end of the veth pair.
         peer: String,
     },
-    /// Packets that are known to have checksums.
+    /// It is not known whether the packets of an interface have checksums.
     #[error(
         "the other end of the interface `{name}` cannot be examined; it may leave out the checksums of its packets, which would be dropped as damaged on their way through a class"
     )]
@@ -194,14 +195,14 @@ pub enum Lack {
         "have it compute them, where it is (`ethtool -K PEER tx off`), and say so with --yes-checksums; or take the mode `native` or `predicted`"
     ))]
     UnknownChecksums {
-        /// The interface.
+        /// Name of the interface.
         name: String,
     },
 }
 
 impl Lack {
-    /// The reason why packets of the interface `name` cannot be given to classes. `trusted` says
-    /// that checksums which cannot be checked are there.
+    /// Reason why packets of the interface `name` cannot be given to classes. `None` if they can.
+    /// `trusted` means that checksums that cannot be checked count as present.
     #[must_use]
     pub fn of_checksums(checksums: Checksums, name: String, trusted: bool) -> Option<Self> {
         match checksums {
@@ -212,7 +213,7 @@ impl Lack {
     }
 }
 
-/// Their names, with commas.
+/// Names of the capabilities, separated by commas.
 #[must_use]
 pub fn listed(capabilities: &[Capability]) -> String {
     let names: Vec<String> = capabilities.iter().map(Capability::to_string).collect();
@@ -223,13 +224,13 @@ pub fn listed(capabilities: &[Capability]) -> String {
 #[derive(Debug, thiserror::Error, miette::Diagnostic)]
 #[error("this machine cannot do what the file asks for; nothing was changed")]
 pub struct Lacks {
-    /// Each of them.
+    /// Each thing that the machine lacks.
     #[related]
     pub all: Vec<Lack>,
 }
 
 impl Machine {
-    /// Examines this machine, as this process sees it, for what `node` needs.
+    /// Examines this machine for what `node` needs, as far as this process can see it.
     ///
     /// # Errors
     /// Fails when /proc or /sys cannot be read.
@@ -240,7 +241,7 @@ impl Machine {
             .map_err(io::Error::other)?;
         let wanted = node.interfaces.iter().map(|interface| &interface.name);
         let without_napi = wanted.clone().filter(|name| has_no_napi(name)).cloned();
-        // An interface that does not exist has no entry.
+        // An interface that does not exist gets no entry.
         let wanted = wanted.filter(|_| node.linux.mode.facts().demultiplexes);
         let xdp = wanted
             .clone()
@@ -257,8 +258,8 @@ impl Machine {
         })
     }
 
-    /// What the machine lacks of what `node` needs. `trusted` says that packets have their
-    /// checksums even where that cannot be checked.
+    /// What the machine lacks of what `node` needs. `trusted` means that packets count as having
+    /// checksums where that cannot be checked.
     #[must_use]
     pub fn lacks(&self, node: &Node, trusted: bool) -> Vec<Lack> {
         let mut lacks = Vec::new();
@@ -286,8 +287,8 @@ impl Machine {
                 let help = did_you_mean(&name, "interfaces of this machine", &known);
                 lacks.push(Lack::Interface { name, help });
             } else if self.without_napi.contains(&name) {
-                // This holds in the mode exact, too, although XDP gives a veth NAPI: its settings
-                // could not be restored once XDP is gone.
+                // XDP gives a veth NAPI, but this holds in mode exact, too: settings of that NAPI
+                // could not be restored when XDP is gone.
                 lacks.push(Lack::Threads { name });
             }
         }
@@ -309,20 +310,20 @@ impl Machine {
     }
 }
 
-/// Names of the network interfaces in this network namespace, in order.
+/// Names of the network interfaces in this network namespace, sorted.
 ///
 /// # Errors
 /// Fails when /proc cannot be read.
 pub fn interfaces() -> io::Result<Vec<String>> {
-    // /sys may show another namespace, so this is read from /proc.
+    // The names are read from /proc, since /sys may show another network namespace.
     let all = procfs::net::dev_status().map_err(io::Error::other)?;
     let mut names: Vec<String> = all.into_keys().collect();
     names.sort_unstable();
     Ok(names)
 }
 
-/// Without NAPI the kernel refuses even the value that `threaded` has already. Without the right to
-/// write it, nothing is known.
+/// Whether the interface has no NAPI. Without NAPI the kernel refuses to write `threaded`, even
+/// with the value that it has. The answer is false if this process may not write the file.
 fn has_no_napi(name: &str) -> bool {
     let same = NetDevice::find(name, None)
         .and_then(|interface| interface.open())
@@ -409,7 +410,7 @@ mod tests {
             plain.lacks(&node(LinuxMode::Exact), false),
             lacks("the mode `exact`")
         );
-        // But accounting does, in any mode.
+        // Accounting loads BPF programs in any mode, so the same things are missing.
         let mut accounts = node(LinuxMode::Native);
         accounts.linux.accounting = Some(Accounting::Time);
         assert_eq!(plain.lacks(&accounts, false), lacks("`accounting`"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir-linux`, which `weir linux` starts.
+//! The program `weir-linux`, which the command `weir linux` starts.
 use std::process::ExitCode;
 
 use weir_linux::commands::Cli;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! File systems that are mounted nowhere.
+//! Mounts file systems without a place in the tree of folders.
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,8 +9,8 @@ const FSOPEN_CLOEXEC: libc::c_int = 1;
 const FSMOUNT_CLOEXEC: libc::c_int = 1;
 const FSCONFIG_CMD_CREATE: libc::c_int = 6;
 
-/// Mounts `filesystem` outside of the tree and returns its root. The mount disappears with the
-/// descriptor.
+/// Mounts `filesystem` without a place in the tree of folders, and returns its root. The mount
+/// disappears when the descriptor is closed.
 ///
 /// # Errors
 /// Fails with EPERM without CAP_SYS_ADMIN, and with ENODEV if the kernel has no such file system.
@@ -33,18 +33,18 @@ pub(crate) fn mounted(filesystem: &CStr) -> io::Result<OwnedFd> {
     if created < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call takes a descriptor and numbers.
+    // SAFETY: the call takes only a descriptor and numbers.
     let mounted =
         unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), FSMOUNT_CLOEXEC, 0) };
     descriptor(mounted)
 }
 
-/// Turns the result of such a system call into a descriptor or an error.
+/// Converts the result of a system call that returns a descriptor.
 pub(crate) fn descriptor(returned: libc::c_long) -> io::Result<OwnedFd> {
     if returned < 0 {
         return Err(io::Error::last_os_error());
     }
     let number = i32::try_from(returned).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just created the descriptor for this call.
+    // SAFETY: the kernel has just created the descriptor for this call, so it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native: the kernel's own means, set so that an interface's bottom halves run at the
-//! urgency of its most urgent receiver.
+//! Mode native: the settings that the kernel itself has, set so that an interface's bottom halves
+//! run at the urgency of its most urgent receiver.
 //!
-//! Each interface's NAPI gets threads, which are scheduled like processes (zhang2006 §3 without a
-//! patch). If a card can steer, its most urgent packets get a queue of their own, and only that
-//! queue's thread has their receivers' urgency (lee2010's demultiplexing, done by the card). An
-//! interrupt wakes the thread directly, without a soft interrupt.
+//! The NAPI of each interface gets threads, which are scheduled like processes (zhang2006 §3,
+//! without a patch of the kernel). If a card can steer packets, its most urgent packets get a queue
+//! of their own. Then only the thread of that queue has the urgency of their receivers (lee2010's
+//! demultiplexing, done by the card). An interrupt wakes the thread directly, without a soft
+//! interrupt.
 //!
 //! So ksoftirqd keeps its policy. In an overload the kernel leaves the packets of other interfaces
-//! to it: with a higher urgency it would take time from every less urgent process of the machine,
-//! at any rate of packets for anybody (decision 0016). It gets the urgency of the most urgent
-//! receiver only where Weir itself moves the stack's work to other CPUs as softirq
-//! ([`Device::spread`]), and where the file wants no threads ([`TopHalf::Interrupt`]): there it
-//! takes an interface's own packets in an overload.
+//! to ksoftirqd. With a higher urgency, it would take time from every less urgent process of the
+//! machine, at any rate of packets for anybody (decision 0016). In two cases it gets the urgency of
+//! the most urgent receiver: where Weir itself moves the stack's work to other CPUs as a soft
+//! interrupt ([`Device::spread`]), and where the file wants no threads ([`TopHalf::Interrupt`]). In
+//! these cases ksoftirqd takes the interface's own packets in an overload.
 //!
 //! [`TopHalf::Interrupt`]: weir_model::TopHalf::Interrupt
 //!
-//! Deferral bounds the interrupts, which precede everything. On PREEMPT_RT its timer is the work of
-//! a thread (ktimers), which gets that urgency, too: otherwise any real-time process that does not
-//! sleep would hold up the packets.
+//! Deferral bounds the rate of interrupts, which precede all processes. On PREEMPT_RT the timer of
+//! a deferral is handled by a thread (ktimers). That thread gets the urgency of the most urgent
+//! receiver, too. Otherwise any real-time process that does not sleep would hold up the packets.
 //!
-//! From a process that is more urgent than the interface's receivers, a flood can take only the
-//! time of the interrupts. For others a cap bounds it: with SCHED_DEADLINE all threads of an
-//! interface together run `runtime` in each `period` in the long run, at any rate of packets. So at
-//! most that share of a CPU is lost, plus one interrupt of each queue per deferral time and one
-//! poll of it per period, which the kernel neither ends nor charges
-//! ([`crate::share::Share::poll`]). At once it is `runtime` plus a tick of the kernel's clock, at
-//! which the cap is noticed. The card drops packets above the cap before they cost anything.
+//! A flood takes only the time of the interrupts from a process that is more urgent than the
+//! interface's receivers. From other processes, a cap bounds what a flood can take. It uses
+//! SCHED_DEADLINE: at any rate of packets, all threads of an interface together run for `runtime`
+//! in each `period`, in the long run. So the processes lose at most that share of a CPU, plus one
+//! interrupt of each queue per deferral time, plus one poll of each queue per period, which the
+//! kernel neither ends nor charges ([`crate::share::Share::poll`]). At one stretch they lose
+//! `runtime` plus a tick of the kernel's clock, since the kernel checks the cap at its ticks. The
+//! card drops packets above the cap before they cost anything.
 mod device;
 mod queue;
 
@@ -41,7 +43,7 @@ pub use device::Device;
 use device::is_napi;
 use queue::UrgentQueue;
 
-/// Something that was wanted and could not be had.
+/// A wish of the file that this machine cannot fulfil, or a side effect of a change.
 #[derive(Debug, thiserror::Error)]
 pub enum Note {
     /// The driver or the kernel has no such setting, or the interface or thread has gone.
@@ -52,16 +54,16 @@ pub enum Note {
     Foreign {
         /// The setting.
         setting: Setting,
-        /// Its value.
+        /// The value that it has now.
         found: Value,
     },
-    /// The interface has no NAPI of its own: its packets are received as softirq where they are
-    /// sent.
+    /// The interface has no NAPI of its own. Its packets are received as a soft interrupt on the
+    /// CPU that sends them (veth).
     #[error(
         "{0} has no NAPI instance now, so no thread receives its packets (veth has one with GRO on, or with an XDP program)"
     )]
     NoThread(String),
-    /// The kernel has no timer for the end of a cap, or does not allow turning it on.
+    /// The kernel has no timer for the end of a cap, or does not allow turning the timer on.
     #[error(
         "a cap ends at a tick of the kernel's clock: {0} (mount -t debugfs debug /sys/kernel/debug)"
     )]
@@ -74,27 +76,28 @@ pub enum Note {
     /// The card refuses a setting that its driver has.
     #[error("{0}; it stays as it is")]
     Refused(SettingError),
-    /// Packets without a rule come to the queue of the steered packets, too.
+    /// Packets that no rule matches also arrive in the queue of the steered packets.
     #[error("queue {queue} of {interface} is not for the most urgent packets alone: {reason}")]
     Shared {
         /// Name of the interface.
         interface: String,
-        /// The queue.
+        /// Number of the queue.
         queue: u32,
-        /// The driver's reason for not changing how it spreads packets.
+        /// Reason why the driver does not change how it spreads packets.
         reason: String,
     },
-    /// The thread that serves the queue of the steered packets is not known.
+    /// It is not known which thread serves the queue of the steered packets.
     #[error(
         "the driver of {interface} does not tell which thread serves queue {queue} (from Linux 6.8 on some do), so all have the urgency of its most urgent receiver"
     )]
     NoInstance {
         /// Name of the interface.
         interface: String,
-        /// The queue.
+        /// Number of the queue.
         queue: u32,
     },
-    /// A side effect of a change; only in a plan.
+    /// Changing the receive ring of this interface may take its link down. This note appears only
+    /// in a plan.
     #[error("a driver may take the link of {0} down for a moment to change its receive ring")]
     Link(String),
 }
@@ -104,7 +107,7 @@ pub enum Note {
 pub struct SettingChange {
     /// The setting.
     pub setting: Setting,
-    /// Value now.
+    /// Value before the change.
     pub from: Value,
     /// Value after the change.
     pub to: Value,
@@ -113,12 +116,13 @@ pub struct SettingChange {
 /// The changes that the mode would make, or has made.
 #[derive(Debug, Default)]
 pub struct NativeReport {
-    /// Settings that differ from what is wanted, in the order in which they change. In a plan these
-    /// are all that are known before NAPI has threads.
+    /// Settings that differ from the wanted values, in the order in which they change. A plan has
+    /// only the settings that are known before NAPI has threads.
     pub changes: Vec<SettingChange>,
-    /// Threads for which a plan has no single new value; empty in the report of a change.
+    /// Threads for which a plan has no single new value. The list is empty in a report of changes
+    /// that were made.
     pub expected: Vec<ThreadChange>,
-    /// What could not be had.
+    /// Wishes that cannot be fulfilled, and side effects.
     pub notes: Vec<Note>,
 }
 
@@ -127,31 +131,31 @@ pub struct NativeReport {
 pub struct ThreadChange {
     /// The threads.
     pub threads: Threads,
-    /// Name of their interface.
+    /// Name of the interface that the threads belong to.
     pub interface: String,
-    /// Their new scheduling.
+    /// The new scheduling of the threads.
     pub scheduled: Scheduling,
 }
 
-/// Threads of an interface.
+/// Which threads of an interface change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Threads {
-    /// An existing thread: its policy as a setting, and the value now.
+    /// An existing thread. The fields are the setting of its policy, and the value now.
     One(Setting, Value),
-    /// All threads of NAPI, which do not exist yet.
+    /// All NAPI threads of the interface, which do not exist yet.
     All,
     /// The thread of one receive queue, which does not exist yet.
     OfQueue(u32),
-    /// The threads of all other queues.
+    /// The threads of all queues but the one in [`Threads::OfQueue`], which do not exist yet.
     OfOthers,
 }
 
-/// Scheduling of threads.
+/// How threads are scheduled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheduling {
-    /// This policy. A cap is shared by all threads of the interface.
+    /// The threads have this policy. All threads of an interface together have one cap.
     By(SchedPolicy),
-    /// The urgency of the receiver that they follow, up to this one.
+    /// The threads have the urgency of the receiver that they follow, up to this urgency.
     Following(Urgency),
 }
 
@@ -164,7 +168,7 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// The mode native for some interfaces.
+/// Mode native for some interfaces.
 #[derive(Debug, Clone)]
 pub struct Native {
     devices: Vec<Device>,
@@ -173,8 +177,8 @@ pub struct Native {
     receive_buffer: Option<u32>,
 }
 
-/// The setting that turns on the timer by which SCHED_DEADLINE ends a thread's run time. Otherwise
-/// the kernel checks the run time only at the ticks of its clock.
+/// The setting, and the value that turns on the timer with which SCHED_DEADLINE ends a thread's run
+/// time. Otherwise the kernel checks the run time only at the ticks of its clock.
 #[must_use]
 pub fn cap_timer() -> (Setting, Value) {
     let name = "HRTICK_DL".to_owned();
@@ -182,7 +186,8 @@ pub fn cap_timer() -> (Setting, Value) {
     (Setting::Feature { name }, on)
 }
 
-/// The receive buffer of new sockets, if that is smaller than `bytes` now.
+/// The setting of the receive buffer of new sockets, and its value: `bytes`, but never less than
+/// now.
 fn receive_buffer(bytes: u32) -> (Setting, Value) {
     let path = "net/core/rmem_default".to_owned();
     let setting = Setting::Sysctl { path };
@@ -190,16 +195,16 @@ fn receive_buffer(bytes: u32) -> (Setting, Value) {
         Value::Text(text) => text.parse().ok().filter(|&now: &u32| now >= bytes),
         _ => None,
     };
-    // If the value cannot be read, the error is reported when it is set.
+    // If the value cannot be read, the error is reported when the setting is applied.
     let more = setting.value().ok().and_then(is_enough);
     (setting, Value::Text(more.unwrap_or(bytes).to_string()))
 }
 
 impl Native {
-    /// Creates the mode for `devices`. The urgency of the most urgent receiver of all, at least 1,
-    /// is also given to the threads of timers if a device defers interrupts, to ksoftirqd and the
-    /// CPUs' backlog if the work of a device is spread over CPUs, and to ksoftirqd if a device has
-    /// no threads.
+    /// Creates mode native for `devices`. The urgency of the most urgent receiver of all devices,
+    /// at least 1, is also given to other threads: to those of timers if a device defers
+    /// interrupts; to ksoftirqd and the CPUs' backlog threads if the work of a device is spread
+    /// over CPUs; and to ksoftirqd if a device has no threads.
     #[must_use]
     pub fn new(devices: Vec<Device>) -> Self {
         let softirq = devices
@@ -214,7 +219,7 @@ impl Native {
         }
     }
 
-    /// Whether caps end by a timer ([`cap_timer`]).
+    /// Sets whether a timer ends caps ([`cap_timer`]).
     #[must_use]
     pub fn with_cap_timer(mut self, cap_timer: bool) -> Self {
         self.cap_timer = cap_timer;
@@ -228,15 +233,15 @@ impl Native {
         self
     }
 
-    /// Gives the threads of soft interrupts another urgency. With 0 they are ordinary, so a
-    /// real-time process that does not sleep stops their work.
+    /// Sets the urgency of the threads of soft interrupts. With urgency 0 they are ordinary, so a
+    /// real-time process that does not sleep holds up their work.
     #[must_use]
     pub fn with_softirq(mut self, urgency: Urgency) -> Self {
         self.softirq = urgency;
         self
     }
 
-    /// The changes that [`Self::apply`] would make.
+    /// Computes the changes that [`Self::apply`] would make.
     ///
     /// # Errors
     /// Fails when a setting cannot be read.
@@ -306,16 +311,17 @@ impl Native {
         Ok(report)
     }
 
-    /// Sets everything through `journal`, which restores it. What cannot be had is noted and is no
-    /// error.
+    /// Applies all settings through `journal`, which restores them later. A setting that this
+    /// machine does not have is noted in the report, and is no error.
     ///
-    /// It can be called again at any time, since an interface that was taken down and up has new
-    /// threads.
+    /// Call it again whenever interfaces may have changed, since an interface that was taken down
+    /// and up has new threads.
     ///
     /// # Errors
     /// Fails when another run has one of the interfaces, when the journal cannot be written, or
-    /// when the kernel refuses an existing setting: without CAP_NET_ADMIN or CAP_SYS_NICE, or for a
-    /// cap for which the CPUs have no room. The journal still has all that was set before.
+    /// when the kernel refuses an existing setting. The kernel does that without CAP_NET_ADMIN or
+    /// CAP_SYS_NICE, and for a cap for which the CPUs have no room. The journal still has all
+    /// settings that were changed before the error.
     pub fn apply(&self, journal: &mut Journal) -> Result<NativeReport, JournalError<Setting>> {
         let mut report = NativeReport::default();
         let softirqs = self.softirqs().map_err(JournalError::Setting)?;
@@ -335,7 +341,7 @@ impl Native {
                     .push(Note::NoThread(device.interface.name.clone()));
             }
             if device.follows.is_none() {
-                // The queue counts only if the card has accepted all of its rules.
+                // The threads of the queues differ only if the card has accepted all of its rules.
                 let own = own(device, &mut report.notes).filter(|own| own.wanted.is_empty());
                 let instance = own.and_then(|own| own.instance);
                 set(journal, &mut report, device.policies(&threads, instance))?;
@@ -344,14 +350,14 @@ impl Native {
         Ok(report)
     }
 
-    /// Settings that exist once per machine.
+    /// Settings that exist once for the whole machine.
     fn of_machine(&self) -> Vec<(Setting, Value)> {
         let timer = self.cap_timer.then(cap_timer);
         let buffer = self.receive_buffer.map(receive_buffer);
         timer.into_iter().chain(buffer).collect()
     }
 
-    /// Does nothing if there are no devices.
+    /// Policies for the threads of soft interrupts. The list is empty if there are no devices.
     fn softirqs(&self) -> Result<Vec<(Setting, Value)>, SettingError> {
         if self.devices.is_empty() {
             return Ok(Vec::new());
@@ -377,13 +383,14 @@ impl Native {
     }
 }
 
-/// The queue of `device`'s most urgent packets, if its thread is known and has a policy of its own.
+/// The queue of `device`'s most urgent packets. `None` if its thread has no policy of its own, or
+/// is not known.
 fn own(device: &Device, notes: &mut Vec<Note>) -> Option<UrgentQueue> {
     if !device.tells_queues_apart() {
         return None;
     }
     let open = device.interface.open().ok()?;
-    // What the card refuses is noted with the settings.
+    // If the card refuses rules, the function `settings` adds the note.
     let own = UrgentQueue::of(device, &open, &mut Vec::new())?;
     if own.instance.is_none() {
         notes.push(Note::NoInstance {
@@ -403,7 +410,8 @@ fn set(
     let mut is_steered = true;
     for (setting, to) in wanted {
         if !is_steered && matches!(setting, Setting::Spread { .. }) {
-            // Otherwise a queue would be idle.
+            // If the card has refused the rules, spreading the other packets over the other queues
+            // would leave this queue idle.
             continue;
         }
         let changed = setting
@@ -446,7 +454,7 @@ fn missing(error: SettingError) -> Result<Note, SettingError> {
     }
 }
 
-/// Whether cards differ in the values that they accept for the setting.
+/// Whether the values that are allowed for this setting depend on the card.
 fn is_cards(setting: &Setting) -> bool {
     matches!(
         setting,
@@ -541,7 +549,7 @@ mod tests {
 
     #[test]
     fn a_receive_buffer_is_never_made_smaller() {
-        // A network namespace may not have this setting.
+        // In a network namespace other than the first, this setting may be missing.
         if receive_buffer(1).0.value().is_err() {
             crate::skipped::skipped("net.core.rmem_default cannot be set here");
             return;
@@ -580,7 +588,8 @@ mod tests {
             ["ksoftirqd/0", "backlog_napi/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
         };
         let some = Some(Duration::from_micros(50));
-        // Only the first two threads handle the packets of other interfaces.
+        // The first two threads also handle the packets of other interfaces, so they change only if
+        // packets are spread.
         assert_eq!(of(None, None), [false, false, false, false]);
         assert_eq!(of(some, None), [false, false, true, false]);
         assert_eq!(of(None, Some("0-1")), [true, true, false, false]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The programs and maps of a loaded BPF object by their names, and the memory that maps share with
+//! Finds the programs and maps of a loaded BPF object by name, and maps the memory of maps into
 //! this process.
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -11,7 +11,7 @@ use libbpf_rs::{Error, Map, MapCore as _, Object, ProgramMut};
 /// Finds the program `name`.
 ///
 /// # Errors
-/// Fails if the object has no such program: it is not the object that this was written for.
+/// Fails if the object has no such program, which is a defect of Weir.
 pub(crate) fn program<'object>(
     object: &'object Object,
     name: &str,
@@ -24,7 +24,7 @@ pub(crate) fn program<'object>(
 /// Finds the map `name`.
 ///
 /// # Errors
-/// Fails if the object has no such map.
+/// Fails if the object has no such map, which is a defect of Weir.
 pub(crate) fn map<'object>(object: &'object Object, name: &str) -> Result<Map<'object>, Error> {
     let found = object.maps().find(|map| map.name() == name);
     found.ok_or_else(|| missing("map", name))
@@ -36,17 +36,17 @@ fn missing(what: &str, name: &str) -> Error {
     )))
 }
 
-/// A type that may lie in memory that the kernel's programs use at the same time.
+/// A type that may lie in memory that BPF programs use at the same time.
 ///
 /// # Safety
-/// The type consists of atomics alone, for which any bytes are a value, and needs no larger
+/// The type must consist of atomics alone, for which any bytes are valid. It must not need a larger
 /// alignment than a page has.
 pub(crate) unsafe trait Shared {}
 
-// SAFETY: the type is an atomic.
+// SAFETY: `AtomicU64` is an atomic.
 unsafe impl Shared for AtomicU64 {}
 
-/// The first elements of a map that was created with BPF_F_MMAPABLE.
+/// The first elements of a map that was created with BPF_F_MMAPABLE, in the memory of this process.
 #[derive(Debug)]
 pub(crate) struct Memory<T> {
     first: NonNull<T>,
@@ -55,16 +55,16 @@ pub(crate) struct Memory<T> {
 
 // SAFETY: the memory belongs to the whole process, and only atomics are reached through it.
 unsafe impl<T: Shared> Send for Memory<T> {}
-// SAFETY: as above.
+// SAFETY: the reasons for `Send` hold here, too.
 unsafe impl<T: Shared> Sync for Memory<T> {}
 
 impl<T: Shared> Memory<T> {
-    /// Maps the first `count` elements of the array for reading and writing.
+    /// Maps the first `count` elements of an array map for reading and writing.
     ///
     /// # Errors
-    /// Fails if the array is smaller or cannot be mapped.
+    /// Fails if the array has fewer elements or cannot be mapped.
     pub fn new(array: &impl AsFd, count: usize) -> io::Result<Self> {
-        // SAFETY: the kernel chooses the place of a new mapping, so it overlaps nothing. The
+        // SAFETY: the kernel chooses the address of the new mapping, so it overlaps no other. The
         // mapping keeps the map alive.
         let at = unsafe {
             libc::mmap(
@@ -83,10 +83,10 @@ impl<T: Shared> Memory<T> {
         Ok(Self { first, count })
     }
 
-    /// The elements.
+    /// The mapped elements.
     pub fn elements(&self) -> &[T] {
-        // SAFETY: `count` elements were mapped, aligned to a page, and stay until `drop`. `Shared`
-        // allows the kernel to change them meanwhile.
+        // SAFETY: `count` elements are mapped, aligned to a page, until `drop`. The bound `Shared`
+        // allows for changes by the kernel.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The parts of a run. One loop gives each a turn when one of their descriptors is readable, when a
-//! part is due, and once a period. Each part has a section of its own in the status.
+//! The parts of a run. One loop calls the function `turn` of each part: when one of their
+//! descriptors is readable, when a part is due, and once in a period. Each part has a section of
+//! its own in the status.
 mod accounting;
 pub mod exact;
 mod messages;
@@ -27,13 +28,13 @@ use predicted::PredictedPart;
 pub use presence::Presence;
 use settings::Settings;
 
-/// Time between two turns that nothing has asked for. In these a part notices what no descriptor
-/// reports: an interface that was taken down and up, a CPU that came online.
+/// Longest time between two turns. In a turn at the end of a period, a part notices what no
+/// descriptor reports: an interface that was taken down and up, or a CPU that came online.
 pub const PERIOD: Duration = Duration::from_secs(2);
 
-/// One part of a run. It is dropped before the journal puts the settings back.
+/// One part of a run. Parts are dropped before the journal restores the settings.
 pub trait Part {
-    /// Key of its section in the status.
+    /// Key of the part's section in the status.
     fn name(&self) -> &'static str;
 
     /// Descriptor that is readable when the part needs a turn.
@@ -41,20 +42,20 @@ pub trait Part {
         None
     }
 
-    /// Time at which the part needs a turn; none: once a period is enough.
+    /// Time at which the part needs a turn. `None` means that one turn in each period is enough.
     fn due(&self) -> Option<Instant> {
         None
     }
 
-    /// Does the part's work. It may be called at any time, and does not block.
+    /// Does the part's work. The loop may call it at any time, and it must not block.
     ///
     /// # Errors
-    /// Fails if something cannot be done. In the first turn this ends the run. Later it is reported
-    /// once, and tried again in the next turn.
+    /// Fails if something cannot be done. In the first turn an error ends the run. In later turns
+    /// the error is reported once, and the next turn tries again.
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()>;
 
-    /// Packets that the part has given to the threads of their classes so far; none if it gives
-    /// none.
+    /// Counts of the packets that the part has given to the threads of their classes so far. `None`
+    /// if the part has no classes.
     fn given(&self) -> Option<DemuxCounts> {
         None
     }
@@ -69,22 +70,22 @@ pub struct Turn<'a> {
     pub journal: &'a mut Journal,
     /// Messages for the user.
     pub messages: &'a mut Messages,
-    /// The run's interfaces that are present. The others are left alone until they are back; that
-    /// they are missing has been reported.
+    /// The interfaces of the run, and which of them are present. A part leaves missing interfaces
+    /// alone until they are back. Their absence has been reported already.
     pub presence: &'a Presence,
-    /// Table of the receivers; none if no part needs it.
+    /// Table of the receivers. `None` if no part needs it.
     pub receivers: Option<&'a ReceiverTable>,
-    /// Changes of the table since the last turn; in the first turn everything in it.
+    /// Changes of the table since the last turn. In the first turn these are its whole content.
     pub changes: &'a [TableChange],
-    /// Whether a period has ended.
+    /// Whether a period has ended since the last turn with this flag.
     pub is_period: bool,
 }
 
-/// All parts of a run, and the follower that keeps the table of receivers for them.
+/// All parts of a run, and the follower that keeps the table of receivers up to date for them.
 pub struct RunParts {
     // Parts in the order of their turns.
     parts: Vec<Box<dyn Part>>,
-    // The account of what the parts have done, so its turn is after theirs.
+    // The account of what the parts have done. Its turn comes after those of the parts.
     accounting: Option<Accounting>,
     follower: Option<Follower>,
     node: Node,
@@ -94,8 +95,8 @@ pub struct RunParts {
 }
 
 impl RunParts {
-    /// Creates the parts of a run of `node`. Before the first [`turn`](Self::turn) nothing is
-    /// changed that outlives them. `trusted` says that packets have their checksums even where that
+    /// Creates the parts of a run of `node`. Until the first [`turn`](Self::turn), they make no
+    /// change that outlives them. `trusted` means that packets count as having checksums where that
     /// cannot be checked.
     ///
     /// # Errors
@@ -106,7 +107,7 @@ impl RunParts {
             .loads_programs()
             .then(|| Follower::start(node.rules(), Options::default()).into_diagnostic())
             .transpose()?;
-        // The settings are first: one of them creates the threads that the other parts need.
+        // The settings come first, since one of them creates the threads that the other parts need.
         let mut parts: Vec<Box<dyn Part>> = vec![Box::new(Settings::new(node.clone()))];
         match node.linux.mode {
             LinuxMode::Native => {}
@@ -131,7 +132,7 @@ impl RunParts {
         follower.into_iter().chain(parts)
     }
 
-    /// Time at which a part needs a turn.
+    /// Earliest time at which a part needs a turn.
     #[must_use]
     pub fn due(&self) -> Instant {
         let follower = self.follower.as_ref().map(Follower::due);
@@ -144,8 +145,8 @@ impl RunParts {
     /// Gives each part a turn. Returns whether a period has ended.
     ///
     /// # Errors
-    /// Fails if receivers cannot be followed any longer; in the first turn also if an interface is
-    /// missing or a part cannot do its work.
+    /// Fails if receivers cannot be followed any longer. The first turn also fails if an interface
+    /// is missing or a part cannot do its work.
     pub fn turn(&mut self, journal: &mut Journal, messages: &mut Messages) -> miette::Result<bool> {
         let now = Instant::now();
         let is_period = now >= self.period;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The changes that a run of a system would make on this machine, and their effect on receivers.
+//! Computes the changes that a run of a system would make on this machine, and their effect on
+//! receivers.
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
@@ -21,34 +22,34 @@ use crate::veth::Checksums;
 /// Everything that a run changes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunPlan {
-    /// What the file calls the system.
+    /// Name of the system in its file.
     pub system: String,
-    /// How bottom halves get the urgency of their receivers.
+    /// Name of the mode, by which bottom halves get the urgency of their receivers.
     pub mode: &'static str,
     /// Settings that change, in the order of the changes.
     pub changes: Vec<ChangeRow>,
-    /// XDP programs that are attached, in the mode exact.
+    /// XDP programs that are attached in mode exact.
     pub attached: Vec<AttachmentPlan>,
-    /// Other BPF programs that are attached; they affect all processes of the machine.
+    /// Other BPF programs that are attached. They affect all processes of the machine.
     pub programs: Vec<Program>,
-    /// What a flood over each interface can take.
+    /// What a flood over each interface can take from the receivers.
     pub shares: Vec<Share>,
-    /// Wishes of the file that this machine cannot fulfil; they are left out.
+    /// Wishes of the file that this machine cannot fulfil. The run leaves them out.
     pub notes: Vec<String>,
-    /// Statements of the file that have no effect, and users whom it trusts.
+    /// Statements of the file that have no effect, and users that the file trusts.
     pub remarks: Vec<String>,
 }
 
-/// An XDP program that is attached to an interface while the run lasts.
+/// An XDP program that is attached to an interface during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AttachmentPlan {
     /// Name of the interface.
     pub interface: String,
-    /// Name of the driver; none: it does not tell.
+    /// Name of the driver. `None` if the driver does not report it.
     pub driver: Option<String>,
-    /// Urgencies of the classes, ascending; each has a kernel thread on each CPU.
+    /// Urgencies of the classes, in ascending order. Each class has a kernel thread on each CPU.
     pub classes: Vec<Urgency>,
-    /// Possible costs of attaching it.
+    /// What attaching the program may cost, as sentences.
     pub costs: Vec<String>,
 }
 
@@ -81,12 +82,12 @@ impl AttachmentPlan {
     }
 }
 
-/// A setting that changes.
+/// A setting that changes, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeRow {
     /// Description of the setting.
     pub setting: String,
-    /// Value now; none: the object of the setting is created by an earlier change.
+    /// Value now. `None` if an earlier change creates the object of the setting.
     pub now: Option<String>,
     /// Value after the change.
     pub new: String,
@@ -104,15 +105,15 @@ pub enum PlanError {
     /// An interface cannot be found.
     #[error("the interface `{name}` cannot be found: {cause}")]
     Interface {
-        /// Its name.
+        /// Name of the interface.
         name: String,
-        /// What the system says.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
 impl RunPlan {
-    /// Computes what a run of `node` would do. Nothing is changed.
+    /// Computes what a run of `node` would change, without changing anything.
     ///
     /// # Errors
     /// Fails when an interface is missing, or a setting cannot be read.
@@ -152,7 +153,8 @@ impl RunPlan {
     }
 }
 
-/// What a cap's tick says about the answer of `weir check`, if that took a shorter one.
+/// A remark for a cap that ends later on this machine than `weir check` has assumed, because of the
+/// kernel's tick. `None` if the assumption holds.
 fn tick_remark(node: &Node, tick: Duration) -> Option<String> {
     let is_capped = matches!(node.linux.top_half, Some(TopHalf::Cap { .. }));
     let assumed = match node.linux.tick {
@@ -173,7 +175,8 @@ fn tick_remark(node: &Node, tick: Duration) -> Option<String> {
     })
 }
 
-/// Packets for which each receive queue of the card will have room, if its driver tells.
+/// Number of packets for which each receive queue of the card will have room. `None` if its driver
+/// does not report it.
 fn ring(node: &Node, of: &system::NodeInterface) -> Option<u32> {
     let open = NetDevice::find(&of.name, None).and_then(|found| found.open());
     let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
@@ -206,7 +209,7 @@ fn changes(report: &NativeReport) -> Vec<ChangeRow> {
     listed.chain(expected).collect()
 }
 
-/// The kernel's own settings for these interfaces of `node`, as they are now.
+/// Mode native for these interfaces of `node`, as they are now.
 ///
 /// # Errors
 /// Fails when an interface is missing.
@@ -224,7 +227,7 @@ pub fn native<'a>(
 /// Wanted state of one interface of `node`.
 ///
 /// # Errors
-/// Fails when it is missing.
+/// Fails when the interface is missing.
 pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanError> {
     let interface = found(of)?;
     let facts = node.linux.mode.facts();
@@ -234,7 +237,7 @@ pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanErr
         follows,
         deferral: of.deferral,
         gathering: of.deferral,
-        // With demux or threads that follow receivers, all queues are looked at alike.
+        // If a program finds the receivers, or threads follow them, all queues are treated alike.
         steered: if facts.loads_programs {
             Vec::new()
         } else {
@@ -253,7 +256,8 @@ fn found(of: &system::NodeInterface) -> Result<NetDevice, PlanError> {
     })
 }
 
-/// Flows of a mark: a card distinguishes the protocols and the versions of IP.
+/// Flows that a mark selects. The rules of a card distinguish protocols and versions of IP, so one
+/// port may need several flows.
 fn flows(mark: Mark) -> Vec<FlowSpec> {
     let ListeningPort { protocol, number } = match mark {
         Mark::Port(port) => port,

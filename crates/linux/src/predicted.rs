@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode predicted (zhang2006 §3.2): the bottom half of a device runs at the urgency of the most
-//! urgent receiver that waits for a packet from it, since the next packet is likely to be for that
-//! one; or, as an option, at the urgency of the most urgent receiver of all.
+//! Mode predicted (zhang2006 §3.2). The bottom half of a device runs at the urgency of the most
+//! urgent receiver that waits for a packet from the device, since the next packet is likely to be
+//! for that receiver. As an option, it runs at the urgency of the most urgent of all receivers.
 //!
 //! In zhang2006 the kernel's scheduler does this. Here a BPF program traces threads that leave and
-//! enter a CPU, counts those that wait, and wakes a thread of ours when a device's most urgent
-//! class changes. That thread sets the policy of the device's NAPI thread to the latest class, so
-//! it never lags by more than one change. The costs of both variants are in
-//! docs/linux-receivers.md.
+//! enter a CPU, and counts those that wait. When the most urgent class of a device's waiting
+//! threads changes, the program wakes a thread of Weir. That thread sets the policy of the device's
+//! NAPI thread to the latest class, so the policy never lags by more than one change. The costs of
+//! both variants are in docs/linux-receivers.md.
 mod programs;
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::urgency::Urgency;
 pub use programs::DEVICES;
 use programs::{SharedState, WaitPrograms};
 
-/// Policy of the thread that sets urgencies, above all that it sets.
+/// Policy of the thread that sets urgencies. It is above all urgencies that the thread sets.
 pub const SETTER: SchedPolicy = SchedPolicy::Fifo(99);
 
 /// Highest urgency of a device's bottom half.
@@ -37,25 +37,25 @@ pub const MOST: Urgency = match Urgency::new(98) {
 /// The receivers that decide the urgency of a device's bottom half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// The most urgent receiver that waits now, in a system call that receives or polls. It makes
-    /// every context switch slower.
+    /// The most urgent receiver that is waiting now, in a system call that receives or polls.
+    /// Finding it makes every context switch slower.
     Waiting,
-    /// The most urgent receiver, whether it waits or not. It costs nothing while the table does not
-    /// change.
+    /// The most urgent receiver, whether it waits or not. Finding it costs nothing while the table
+    /// of receivers does not change.
     Registered,
 }
 
-/// A device whose bottom half is to be as urgent as its receivers.
+/// A device, and how the urgency of its bottom half is set.
 pub struct DeviceBottomHalf {
     /// Where the device's packets can get to.
     pub reach: Reach,
-    /// Function that sets the urgency of the bottom half.
+    /// Sets the urgency of the device's bottom half.
     pub set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
 }
 
 impl DeviceBottomHalf {
-    /// The bottom half that consists of these kernel threads (`napi/INTERFACE-ID` and, on
-    /// PREEMPT_RT, `irq/N-INTERFACE`).
+    /// Creates the entry for a bottom half that consists of kernel threads (`napi/INTERFACE-ID`
+    /// and, on PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
     pub fn of_threads(reach: Reach, threads: &Threads) -> Self {
         let threads = threads.clone();
@@ -66,8 +66,8 @@ impl DeviceBottomHalf {
     }
 }
 
-/// The kernel threads of a device's bottom half. They can be replaced: an interface that was taken
-/// down and up has new ones.
+/// The kernel threads of a device's bottom half. They can be replaced, since an interface that was
+/// taken down and up has new threads.
 #[derive(Debug, Clone)]
 pub struct Threads {
     most: Urgency,
@@ -76,10 +76,10 @@ pub struct Threads {
 
 #[derive(Debug, Default)]
 struct ThreadGroup {
-    /// Handles of the threads. Their urgency may change with every packet, and reading /proc costs
-    /// more than all the rest of a change.
+    /// Handles of the threads. The urgency of the threads may change with every packet, and reading
+    /// /proc would cost more than the rest of such a change.
     threads: Vec<ThreadHandle>,
-    /// Urgency that they were set to last; `None`: not set yet.
+    /// Urgency to which the threads were last set. `None` if it was never set.
     urgency: Option<Urgency>,
 }
 
@@ -93,7 +93,7 @@ impl Threads {
         }
     }
 
-    /// Replaces the threads. New ones get the urgency that the others have.
+    /// Replaces the threads. New threads get the urgency of the others.
     ///
     /// # Errors
     /// Fails when a thread's policy cannot be set.
@@ -116,14 +116,15 @@ impl Threads {
         Ok(())
     }
 
-    /// The threads in ascending order, without those that had ended.
+    /// The threads in ascending order. Threads that had ended when they were passed to `replace`
+    /// are not included.
     #[must_use]
     pub fn get(&self) -> Vec<Thread> {
         let held = self.held();
         held.threads.iter().map(|one| one.thread).collect()
     }
 
-    /// The urgency of the threads; `None`: not set yet.
+    /// The urgency of the threads. `None` if it was never set.
     #[must_use]
     pub fn urgency(&self) -> Option<Urgency> {
         self.held().urgency
@@ -148,7 +149,7 @@ fn give(held: &ThreadHandle, urgency: Urgency) -> io::Result<()> {
         return Ok(());
     }
     match sched::set(held.thread.tid, urgency.policy()) {
-        // The thread has just ended.
+        // The thread has ended since it was checked above.
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         other => other,
     }
@@ -167,13 +168,13 @@ pub enum Error {
     /// A bottom half's urgency cannot be set.
     #[error("the urgency of a device's bottom half cannot be set: {0}")]
     Set(io::Error),
-    /// The thread that sets urgencies cannot be started, or not with its policy.
+    /// The thread that sets urgencies cannot be started, or cannot get its policy.
     #[error("the thread that sets urgencies cannot be started: {0}")]
     Start(io::Error),
 }
 
-/// The mode while it is on. Dropping it does not change the bottom halves: the journal of settings
-/// restores them.
+/// Mode predicted while it is on. Dropping it does not change the bottom halves: the journal of
+/// settings restores them.
 pub struct Prediction {
     reaches: Vec<Reach>,
     way: PredictionSource,
@@ -186,8 +187,9 @@ enum PredictionSource {
 }
 
 impl Prediction {
-    /// Starts the mode; call [`update`](Self::update) next. The thread that sets urgencies has the
-    /// policy `setter`, if that is given: [`SETTER`] is above all that it sets.
+    /// Starts the mode. [`update`](Self::update) must be called next. If `setter` is given, it
+    /// becomes the policy of the thread that sets urgencies. [`SETTER`] is above all urgencies that
+    /// the thread sets.
     ///
     /// # Errors
     /// Fails when the kernel refuses the programs (they need CAP_BPF and CAP_PERFMON), when there
@@ -219,12 +221,12 @@ impl Prediction {
         })
     }
 
-    /// Takes over the receivers of `table`. It should be called after each
+    /// Takes over the receivers of `table`. Call this after each
     /// [`poll`](crate::receivers::Follower::poll).
     ///
     /// # Errors
-    /// Fails when a bottom half's urgency could not be set, now or since the last call, or when the
-    /// kernel has no room for another receiver.
+    /// Fails when a bottom half's urgency could not be set, now or since the last call. Also fails
+    /// when the kernel has no room for another receiver.
     pub fn update(&mut self, table: &ReceiverTable) -> Result<(), Error> {
         match &mut self.way {
             PredictionSource::Registered(sets) => {
@@ -239,14 +241,14 @@ impl Prediction {
         }
     }
 
-    /// Replaces the reach of a device, counted from 0.
+    /// Replaces the reach of a device. Devices are counted from 0.
     pub fn set_reach(&mut self, device: usize, reach: Reach) {
         if let Some(known) = self.reaches.get_mut(device) {
             *known = reach;
         }
     }
 
-    /// Number of threads that wait for a packet from a device; `None` with [`Basis::Registered`],
+    /// Number of threads that wait for a packet from a device. `None` with [`Basis::Registered`],
     /// which does not count them.
     #[must_use]
     pub fn waiting(&self, device: usize) -> Option<u32> {
@@ -263,7 +265,7 @@ impl Prediction {
     }
 }
 
-/// Bottom half of one device.
+/// The bottom half of one device, with its present urgency.
 struct Set {
     set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
     now: Option<Urgency>,
@@ -281,10 +283,10 @@ impl Set {
     }
 }
 
-/// The part that follows which receivers wait.
+/// Follows which receivers wait: the BPF programs, and the thread that sets urgencies.
 struct WaitWatcher {
     programs: WaitPrograms,
-    /// Registered threads with their urgencies and devices.
+    /// Registered threads, each with its urgency and a bit for each of its devices.
     registered: BTreeMap<u32, (Urgency, u8)>,
     failed: Arc<Mutex<Option<io::Error>>>,
     stop: Arc<AtomicBool>,
@@ -304,14 +306,15 @@ impl WaitWatcher {
             .spawn(move || {
                 let result = setter.map_or(Ok(()), |policy| sched::set(0, policy));
                 let is_fine = result.is_ok();
-                // The starter of the thread waits for this.
+                // `start` waits for this result.
                 let _ = ready.send(result);
                 while is_fine && !stopped.load(Ordering::Relaxed) {
                     if let Err(error) = follow(&shared, &mut sets) {
                         let mut failure = failures.lock().unwrap_or_else(PoisonError::into_inner);
                         *failure = Some(error);
                     }
-                    // The wait also ends without the bell, so that the thread can stop.
+                    // The wait also ends after 100 ms without the bell, so that the thread notices
+                    // `stopped`.
                     bell.poll_raw(Duration::from_millis(100));
                 }
             })
@@ -352,7 +355,7 @@ impl Drop for WaitWatcher {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed already.
+            // An error means that the thread has panicked, which has been printed already.
             let _ = thread.join();
         }
     }
@@ -368,9 +371,9 @@ fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
             if set.now == Some(most) {
                 break;
             }
-            // The urgency is set first, and then the BPF program is told. Until then the program
-            // compares with the old urgency and may not report a change. The next round of this
-            // loop sees that change.
+            // The urgency is set first, and then the BPF program is informed. Until then the
+            // program compares with the old urgency, and may not report a change. The next round of
+            // this loop sees such a change.
             set.to(most)?;
             shared.applied(device, most);
         }

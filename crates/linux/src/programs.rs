@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs that a run attaches beside those on its interfaces. They affect all processes
-//! of the machine.
+//! The BPF programs that a run attaches besides the XDP programs on its interfaces. They affect all
+//! processes of the machine.
 use libbpf_rs::ObjectBuilder;
 use serde::Serialize;
 use weir_model::{Accounting, Predict};
@@ -10,15 +10,16 @@ use crate::system::Node;
 /// A program that is attached as long as a run lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Program {
-    /// Name as in `bpftool prog`.
+    /// Name of the program, as in `bpftool prog`.
     #[serde(rename = "program")]
     pub name: String,
-    /// Place where it is attached.
+    /// Name of the hook to which the program is attached, such as a tracepoint.
     pub place: String,
-    /// Whether it is attached to the root of all control groups; else to an event of the kernel.
+    /// Whether the program is attached to the root of all control groups. Otherwise it is attached
+    /// to an event of the kernel.
     pub root_cgroup: bool,
-    /// What the program makes slower, and by how much (docs/linux-receivers.md,
-    /// docs/linux-accounting.md).
+    /// What the program slows down, and by how much (docs/linux-receivers.md,
+    /// docs/linux-accounting.md). `None` if it was not measured.
     pub pays: Option<&'static str>,
 }
 
@@ -27,7 +28,7 @@ static ACCOUNT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/account.bpf.o"
 static WAITING: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/waiting.bpf.o"));
 static DEMUX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/demux.bpf.o"));
 
-/// The programs that a run of `node` attaches, with the names and places in the object files.
+/// The programs that a run of `node` attaches. Names and places are those in the object files.
 ///
 /// # Errors
 /// Fails if the objects cannot be read, which is a defect of Weir.
@@ -59,8 +60,8 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
     Ok(attached)
 }
 
-/// A program by its section; none if it is attached to an interface, or runs only when Weir calls
-/// it.
+/// Describes a program by the section of its object file. `None` if the program is attached to an
+/// interface, or runs only when Weir calls it.
 fn of(name: String, section: &str) -> Option<Program> {
     let root_cgroup = section.starts_with("cgroup");
     if !root_cgroup && !section.starts_with("tp_btf/") {

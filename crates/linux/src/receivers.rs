@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The receivers on this system, followed as they change: the processes that read the sockets of
-//! each port, and their urgencies (lee2010 §4: the table of ports for early demultiplexing).
+//! each port, and their urgencies. This is the table of ports for early demultiplexing (lee2010
+//! §4).
 //!
-//! BPF programs report sockets that are bound and released, processes that fork, execute another
-//! program and end, and policies that are set. What no program can report (a descriptor that is
-//! closed while another process has the socket too, or passed to another process; a changed name)
-//! is found by a repeated scan of all open files. So the table is right at the latest one period
-//! ([`Options::period`]) after the last change, even if the kernel has lost an event. A socket
-//! without any descriptor, such as one that was registered with io_uring and closed, is not found.
+//! BPF programs report when sockets are bound and released, when processes fork, execute another
+//! program and end, and when policies are set. Some changes no program can report: a process closes
+//! a descriptor while another process has the same socket, a descriptor is passed to another
+//! process, or a name changes. These are found by a repeated scan of all open files. So the table
+//! is right at the latest one period ([`Options::period`]) after the last change, even if the
+//! kernel has lost an event. A socket without any descriptor is not found, such as one that was
+//! registered with io_uring and then closed.
 //!
-//! A process has the urgency of its most urgent thread, since any of them may read the socket. A
-//! [`Rule`] of the system file precedes that. A nice value is no urgency.
+//! A process has the urgency of its most urgent thread, since any thread may read the socket. A
+//! [`Rule`] of the system file overrides that. A nice value does not count as an urgency.
 pub(crate) mod cgroup;
 mod follower;
 mod inspect;
@@ -48,7 +50,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Number in the headers of IPv4 and IPv6.
+    /// Number of the protocol in the headers of IPv4 and IPv6.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -57,7 +59,7 @@ impl Protocol {
         }
     }
 
-    /// The protocol with that number, if it is one of these.
+    /// The protocol with this number. `None` if it is neither TCP nor UDP.
     #[must_use]
     pub const fn of(number: u8) -> Option<Self> {
         match number {
@@ -77,7 +79,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The part of a packet that names its receiver, besides its version of IP ([`Family`]).
+/// What identifies the receiver of a packet, besides the packet's version of IP ([`Family`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PacketKey {
     /// The protocol.
@@ -107,8 +109,8 @@ impl Family {
     pub const ALL: [Self; 2] = [Self::V4, Self::V6];
 }
 
-/// The versions of IP from which a socket receives, at least one: a socket of IPv6 may receive
-/// IPv4, too.
+/// The versions of IP from which a socket receives. There is at least one. An IPv6 socket may also
+/// receive IPv4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Families {
     v4: bool,
@@ -139,29 +141,30 @@ impl Families {
     }
 }
 
-/// Where the packets of a socket come from.
+/// From where a socket receives packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct SocketPlace {
     /// Cookie of the network namespace (SO_NETNS_COOKIE).
     pub namespace: u64,
-    /// The index of the only interface from which the socket takes packets (SO_BINDTODEVICE), 0 for
-    /// any. Known from the first scan after it was bound.
+    /// Index of the only interface from which the socket takes packets (SO_BINDTODEVICE), or 0 for
+    /// any interface. It is known from the first scan after the socket was bound.
     pub device: u32,
-    /// Whether it is bound to an address of the loopback interface.
+    /// Whether the socket is bound to an address of the loopback interface.
     pub loopback: bool,
-    /// Versions of IP. Whether a socket for any address of IPv6 receives IPv4, too, is known from
-    /// the first scan after it was bound; until then it does not.
+    /// Versions of IP that the socket receives. A socket for any IPv6 address may also receive
+    /// IPv4. That is known from the first scan after it was bound; until then IPv4 is not included.
     pub families: Families,
 }
 
-/// A process that reads sockets at a place.
+/// A process that reads sockets with the same [`SocketPlace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ReaderId {
     /// Number of the process in the first process namespace.
     pub pid: u32,
-    /// Start of the process, in ns since boot: with `pid` it identifies the process for good.
+    /// Start of the process, in ns since boot. Together with `pid` it identifies the process until
+    /// the next boot.
     pub start: u64,
-    /// Where its packets come from.
+    /// From where the sockets receive packets.
     pub place: SocketPlace,
 }
 
@@ -171,14 +174,15 @@ pub struct Reader {
     /// Identity of the reader.
     #[serde(flatten)]
     pub id: ReaderId,
-    /// Name of the command as the kernel keeps it: its first 15 bytes.
+    /// Name of the command as the kernel keeps it: the first 15 bytes.
     #[serde(serialize_with = "text")]
     pub comm: Arc<str>,
-    /// Cgroup of the process: a path from the root of cgroup v2, or from that of systemd if v2 has
-    /// only a root. It is empty if the process ended before it could be read.
+    /// Cgroup of the process: a path from the root of cgroup v2. If v2 has only a root, it is the
+    /// path in systemd's own hierarchy. The path is empty if the process ended before it could be
+    /// read.
     #[serde(serialize_with = "text")]
     pub cgroup: Arc<str>,
-    /// Urgency of the process as a reader of that key.
+    /// Urgency of the process as a reader of the port.
     pub urgency: Urgency,
 }
 
@@ -187,26 +191,26 @@ fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error
     serializer.serialize_str(text)
 }
 
-/// A change of the table.
+/// A change of the table of receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableChange {
-    /// A process has begun to read a key.
+    /// A process has begun to read a port.
     Bound {
-        /// The key.
+        /// Protocol and port.
         key: PacketKey,
         /// The process.
         reader: Reader,
     },
-    /// A process has stopped reading a key.
+    /// A process has stopped reading a port.
     Unbound {
-        /// The key.
+        /// Protocol and port.
         key: PacketKey,
         /// The process.
         reader: ReaderId,
     },
-    /// The urgency of a reader has changed.
+    /// The urgency of a process that reads a port has changed.
     Urgency {
-        /// The key.
+        /// Protocol and port.
         key: PacketKey,
         /// The process.
         reader: ReaderId,
@@ -218,7 +222,7 @@ pub enum TableChange {
 }
 
 impl TableChange {
-    /// The key that has changed.
+    /// Protocol and port that the change is about.
     #[must_use]
     pub fn key(&self) -> PacketKey {
         match self {

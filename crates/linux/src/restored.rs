@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages about restored settings.
+//! Messages about settings that were restored, or could not be.
 use std::path::Path;
 
 use crate::instance::{self, InstanceError};
 use crate::settings::{Outcome, Restoration, Setting};
 
-/// A line for each setting that was not simply restored.
+/// Returns a line for each setting whose first value was not simply restored.
 #[must_use]
 pub fn remarks(restoration: &Restoration<Setting>) -> Vec<String> {
     let mut lines: Vec<String> = restoration.outcomes.iter().filter_map(remark).collect();
@@ -37,7 +37,7 @@ pub fn count(restoration: &Restoration<Setting>) -> usize {
     outcomes.filter(|(_, outcome)| put_back(outcome)).count()
 }
 
-/// Removes the files of crashed runs whose changes are restored.
+/// Removes the files of crashed runs. Call this after their changes have been restored.
 ///
 /// # Errors
 /// Fails when the folder or a file in it cannot be read or removed.

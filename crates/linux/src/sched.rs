@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Scheduling policies and CPUs of threads.
+//! Scheduling policies of threads, and the CPUs on which they may run.
 use std::fmt;
 use std::io;
 use std::mem;
@@ -13,43 +13,43 @@ use crate::ranges::ranges;
 /// Number of a thread.
 pub type Tid = i32;
 
-/// SCHED_EXT of <linux/sched.h>, which libc does not have.
+/// SCHED_EXT of <linux/sched.h>, which the crate libc does not define.
 const SCHED_EXT: u32 = 7;
 
 /// Scheduling policy of a thread.
 ///
-/// A thread's slice (Linux 6.12), its utilisation clamps and the further flags of SCHED_DEADLINE
-/// are not part of it.
+/// Some attributes are not included: a thread's slice (Linux 6.12), its utilisation clamps, and the
+/// other flags of SCHED_DEADLINE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchedPolicy {
-    /// SCHED_OTHER with its nice value, from -20 (most) to 19.
+    /// SCHED_OTHER with its nice value, from -20 (most favourable) to 19.
     Other {
         /// The nice value.
         nice: i8,
     },
-    /// SCHED_BATCH with its nice value.
+    /// SCHED_BATCH with its nice value, from -20 (most favourable) to 19.
     Batch {
         /// The nice value.
         nice: i8,
     },
     /// SCHED_IDLE.
     Idle,
-    /// SCHED_FIFO with its priority, from 1 to 99 (most).
+    /// SCHED_FIFO with its priority, from 1 to 99 (highest).
     Fifo(u8),
-    /// SCHED_RR with its priority, from 1 to 99 (most).
+    /// SCHED_RR with its priority, from 1 to 99 (highest).
     RoundRobin(u8),
-    /// SCHED_DEADLINE: the thread gets `runtime` in each `period`, before `deadline`; 1,024 ns <=
-    /// runtime <= deadline <= period.
+    /// SCHED_DEADLINE. The thread gets `runtime` in each `period`, before `deadline`. The kernel
+    /// requires 1,024 ns <= runtime <= deadline <= period.
     Deadline {
         /// Time that the thread may run in each period.
         runtime: Duration,
-        /// Time from the start of the period within which the thread gets its run time.
+        /// Time from the start of the period by which the thread gets its run time.
         deadline: Duration,
-        /// Time from one replenishment to the next.
+        /// Time from one replenishment of the run time to the next.
         period: Duration,
     },
-    /// SCHED_EXT (Linux 6.12) with its nice value: a BPF program schedules it.
+    /// SCHED_EXT (Linux 6.12) with its nice value. A BPF program schedules the thread.
     Extensible {
         /// The nice value.
         nice: i8,
@@ -86,7 +86,7 @@ fn errno(returned: libc::c_long) -> io::Result<()> {
 }
 
 fn attributes(tid: Tid) -> io::Result<libc::sched_attr> {
-    // SAFETY: all of sched_attr's members are integers, for which zero is a value.
+    // SAFETY: all members of sched_attr are integers, for which zero is a valid value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
     let size = libc::c_uint::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
     // SAFETY: the kernel writes at most `size` bytes to `attributes`.
@@ -102,8 +102,8 @@ fn nice_of(attributes: &libc::sched_attr) -> i8 {
 /// Reads the policy of thread `tid` (0: the calling thread).
 ///
 /// # Errors
-/// Fails with ESRCH when there is no such thread, and with ENOTSUP for a policy that is not known
-/// here.
+/// Fails with ESRCH when there is no such thread, and with ENOTSUP for a policy that
+/// [`SchedPolicy`] does not have.
 pub fn get(tid: Tid) -> io::Result<SchedPolicy> {
     let attributes = attributes(tid)?;
     let nice = nice_of(&attributes);
@@ -124,27 +124,27 @@ pub fn get(tid: Tid) -> io::Result<SchedPolicy> {
     })
 }
 
-/// Sets the policy of thread `tid` (0: the calling thread). Whether its children start as ordinary
-/// processes (SCHED_FLAG_RESET_ON_FORK) stays as it is.
+/// Sets the policy of thread `tid` (0: the calling thread). The flag SCHED_FLAG_RESET_ON_FORK, with
+/// which children start as ordinary processes, stays as it is.
 ///
 /// # Errors
-/// Fails with ESRCH when there is no such thread, with EPERM without CAP_SYS_NICE (for
-/// SCHED_DEADLINE also when the thread may not run on every CPU of its domain), with EBUSY when the
-/// CPUs have no room for that share of SCHED_DEADLINE, and with EINVAL for numbers out of range.
+/// Fails with ESRCH when there is no such thread, and with EPERM without CAP_SYS_NICE.
+/// SCHED_DEADLINE also fails with EPERM when the thread may not run on every CPU of its domain, and
+/// with EBUSY when the CPUs have no room for its share. EINVAL means that a number is out of range.
 pub fn set(tid: Tid, policy: SchedPolicy) -> io::Result<()> {
     let now = attributes(tid)?;
     if now.sched_policy == libc::SCHED_DEADLINE as u32
         && !matches!(policy, SchedPolicy::Deadline { .. })
     {
-        // The kernel (6.18) never frees the share of a thread that sleeps when it leaves
-        // SCHED_DEADLINE, so that after several caps there would be no room for another. The least
-        // share is rounded to none, for which there is always room.
+        // If a sleeping thread leaves SCHED_DEADLINE, the kernel (6.18) never frees its share.
+        // After several such changes there would be no room for another share. So the thread first
+        // gets the least share. The kernel rounds it to none, so there is always room for it.
         set_from(now, tid, LEAST_SHARE)?;
     }
     set_from(now, tid, policy)
 }
 
-/// Share of a CPU that the kernel rounds to none: the shortest runtime in the longest period of
+/// A share of a CPU that the kernel rounds to none: the shortest run time in the longest period of
 /// SCHED_DEADLINE.
 const LEAST_SHARE: SchedPolicy = SchedPolicy::Deadline {
     runtime: Duration::from_nanos(1024),
@@ -152,7 +152,7 @@ const LEAST_SHARE: SchedPolicy = SchedPolicy::Deadline {
     period: Duration::from_secs(4),
 };
 
-/// Sets a policy for a thread whose attributes are known.
+/// Sets a policy for a thread with these attributes.
 fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: SchedPolicy) -> io::Result<()> {
     attributes.size = u32::try_from(mem::size_of_val(&attributes)).map_err(io::Error::other)?;
     attributes.sched_flags &= libc::SCHED_FLAG_RESET_ON_FORK as u64;
@@ -200,21 +200,21 @@ fn set_from(mut attributes: libc::sched_attr, tid: Tid, policy: SchedPolicy) -> 
     errno(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw const attributes, 0) })
 }
 
-/// A set of CPUs. Its text and its JSON are a list of ranges in the notation of Linux: `0-3,8`.
+/// A set of CPUs. As text and as JSON it is a list of ranges in the notation of Linux: `0-3,8`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cpus(Vec<bool>);
 
-/// Most CPUs that the kernel can be built for on any machine.
+/// One more than the highest number of a CPU that any Linux kernel can have.
 const MOST_CPUS: usize = 8192;
 
-/// A text is no list of CPUs.
+/// The text is not a list of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no list of CPUs such as `0-3,8`, each below {MOST_CPUS}")]
 pub struct NoCpus(String);
 
 impl Cpus {
-    /// Adds `cpu`. A number above 8191 exists on no machine and is left out.
+    /// Adds `cpu`. A number above 8191 is ignored, since no machine has such a CPU.
     fn insert(&mut self, cpu: usize) {
         if cpu < MOST_CPUS {
             if self.0.len() <= cpu {
@@ -235,8 +235,8 @@ impl Cpus {
         (0..self.0.len()).filter(|cpu| self.0[*cpu])
     }
 
-    /// Formats the set as the hexadecimal masks of /proc and /sys, 32 CPUs between two commas: `3`
-    /// for CPUs 0 and 1.
+    /// Formats the set as a hexadecimal mask, as in /proc and /sys, with a comma after every 32
+    /// CPUs. The mask of CPUs 0 and 1 is `3`.
     #[must_use]
     pub fn mask(&self) -> String {
         let words: Vec<u32> = self
@@ -321,8 +321,9 @@ impl fmt::Display for Cpus {
 /// Fails with ESRCH when there is no such thread.
 pub fn affinity(tid: Tid) -> io::Result<Cpus> {
     let mut mask = [0_u64; MOST_CPUS / 64];
-    // SAFETY: the kernel writes at most the given size to `mask`. Unlike the C library's function,
-    // the system call returns the size that it wrote, and takes any number of CPUs.
+    // SAFETY: the kernel writes at most the given size to `mask`. This calls the kernel directly:
+    // unlike the C library's function, the system call returns the size that it wrote, and takes
+    // any number of CPUs.
     let written = unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
@@ -340,15 +341,15 @@ pub fn affinity(tid: Tid) -> io::Result<Cpus> {
 /// Restricts thread `tid` (0: the calling thread) to `cpus`.
 ///
 /// # Errors
-/// Fails with ESRCH when there is no such thread, with EPERM without CAP_SYS_NICE, with EINVAL when
-/// none of `cpus` exists or the kernel has bound the thread to its CPU, and with EBUSY for a thread
-/// of SCHED_DEADLINE.
+/// Fails with ESRCH when there is no such thread, and with EPERM without CAP_SYS_NICE. EINVAL means
+/// that none of `cpus` exists, or that the kernel has bound the thread to its CPU. EBUSY means that
+/// the thread has SCHED_DEADLINE.
 pub fn set_affinity(tid: Tid, cpus: &Cpus) -> io::Result<()> {
     let mut mask = [0_u64; MOST_CPUS / 64];
     for cpu in cpus.iter() {
         mask[cpu / 64] |= 1 << (cpu % 64);
     }
-    // SAFETY: the kernel reads the given size of `mask`.
+    // SAFETY: the kernel reads at most the given size of `mask`.
     errno(unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
@@ -367,10 +368,10 @@ mod tests {
 
     #[test]
     fn reads_and_keeps_what_a_thread_has() {
-        // The test has a thread of its own, so that no other test runs with its policy.
+        // The test changes the policy of its thread, so it creates a thread of its own.
         std::thread::spawn(|| {
             let before = get(0).unwrap();
-            // These two changes need no right.
+            // These two changes need no capability.
             set(0, SchedPolicy::Batch { nice: 7 }).unwrap();
             assert_eq!(get(0).unwrap(), SchedPolicy::Batch { nice: 7 });
             set(0, SchedPolicy::Idle).unwrap();
@@ -388,7 +389,7 @@ mod tests {
             let mut own = attributes(0).unwrap();
             own.size = u32::try_from(mem::size_of_val(&own)).unwrap();
             own.sched_flags |= reset;
-            // SAFETY: as in `set`.
+            // SAFETY: the kernel reads `size` bytes of `own`.
             errno(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const own, 0) }).unwrap();
             set(0, SchedPolicy::Batch { nice: 3 }).unwrap();
             assert_eq!(attributes(0).unwrap().sched_flags & reset, reset);

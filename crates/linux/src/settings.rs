@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Settings of a machine that Weir changes: each is recorded before it changes, and restored
-//! afterwards.
+//! The settings of a machine that Weir changes. Each value is recorded before it changes, and
+//! restored afterwards.
 pub mod ethtool;
 pub mod journal;
 pub mod namespace;
@@ -28,10 +28,10 @@ use steering::Rule;
 pub type Journal = journal::Log<Setting>;
 
 impl Journal {
-    /// Locks `interface` against other runs until this one ends.
+    /// Locks `interface` against other runs until this run ends.
     ///
     /// # Errors
-    /// Fails when another run has it.
+    /// Fails when another run has locked the interface.
     pub fn lock_interface(&mut self, interface: &NetDevice) -> Result<(), JournalError<Setting>> {
         let NetDevice {
             name,
@@ -40,7 +40,8 @@ impl Journal {
             namespace,
             ..
         } = interface;
-        // The device's number stays the same, whatever its name and its namespace.
+        // The lock has the number of the device, which stays the same if the interface is renamed
+        // or moved to another namespace.
         let lock = match device {
             Some(device) => format!("device.{device}"),
             None => format!("{namespace}.{index}"),
@@ -55,7 +56,7 @@ impl Journal {
     }
 }
 
-/// A setting of a running machine.
+/// A setting of a running machine. The variants say which kind of [`Value`] they have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Setting {
@@ -64,90 +65,93 @@ pub enum Setting {
     Device {
         /// The interface.
         interface: NetDevice,
-        /// Path of the file from the interface's folder.
+        /// Path of the file, relative to the interface's folder.
         file: String,
     },
-    /// Policy of a thread: [`Value::Policy`].
+    /// Policy of a thread. Its value is [`Value::Policy`].
     Policy {
         /// The thread.
         thread: Thread,
-        /// Name of the thread, for people.
+        /// Name of the thread, for messages.
         name: String,
     },
-    /// CPUs of a thread: [`Value::Cpus`].
+    /// CPUs on which a thread may run. The value is [`Value::Cpus`].
     Affinity {
         /// The thread.
         thread: Thread,
-        /// Name of the thread, for people.
+        /// Name of the thread, for messages.
         name: String,
     },
-    /// A setting of the kernel: [`Value::Text`].
+    /// A setting in /proc/sys. Its value is [`Value::Text`].
     Sysctl {
-        /// Path from /proc/sys, as in `kernel/sched_rt_runtime_us`.
+        /// Path relative to /proc/sys, such as `kernel/sched_rt_runtime_us`.
         path: String,
     },
-    /// A feature of the kernel's scheduler: [`Value::Text`], its name, with `NO_` before it if it
-    /// is off. It belongs to the whole machine, and needs debugfs to be mounted and writable.
+    /// A feature of the kernel's scheduler. Its value is a [`Value::Text`]: the name of the
+    /// feature, with `NO_` before it if the feature is off. It applies to the whole machine, and
+    /// needs debugfs to be mounted and writable.
     Feature {
-        /// Name of the feature, as in `HRTICK_DL`.
+        /// Name of the feature, such as `HRTICK_DL`.
         name: String,
     },
-    /// How an interface gathers packets before an interrupt: [`Value::Coalescing`].
+    /// How an interface gathers packets before an interrupt. The value is [`Value::Coalescing`].
     Coalescing {
         /// The interface.
         interface: NetDevice,
-        /// The receive queue; none: all.
+        /// Number of the receive queue. `None` means all queues.
         queue: Option<u32>,
     },
-    /// Packets for which each receive queue of an interface has room: [`Value::Packets`].
+    /// Number of packets for which each receive queue of an interface has room. The value is
+    /// [`Value::Packets`].
     Ring {
         /// The interface.
         interface: NetDevice,
     },
-    /// A place in an interface's table of rules: [`Value::Rule`].
+    /// A place in an interface's table of rules. Its value is [`Value::Rule`].
     Steering {
         /// The interface.
         interface: NetDevice,
         /// Number of the place, from 0.
         place: u32,
     },
-    /// Table of queues by which a card spreads packets without a rule: [`Value::Queues`].
+    /// Table of queues by which a card spreads the packets that no rule matches. Its value is
+    /// [`Value::Queues`].
     Spread {
         /// The interface.
         interface: NetDevice,
     },
 }
 
-/// Value of a [`Setting`], which determines the kind.
+/// Value of a [`Setting`]. The setting determines the variant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// A line of text, mostly a number.
+    /// A line of text, in most cases a number.
     Text(String),
     /// Policy of a thread.
     Policy(SchedPolicy),
-    /// CPUs of a thread.
+    /// CPUs on which a thread may run.
     Cpus(Cpus),
     /// How an interface gathers packets.
     Coalescing(Coalescing),
     /// A number of packets.
     Packets(u32),
-    /// A rule; none: no rule.
+    /// A rule. `None` if the place has no rule.
     Rule(Option<Rule>),
-    /// A table of queues.
+    /// Numbers of receive queues.
     Queues(Vec<u32>),
 }
 
 /// Reason why a setting could not be read or set.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
-    /// The interface, the thread or the namespace does not exist any longer.
+    /// The interface, the thread or the namespace no longer exists.
     #[error("{0} is no longer there")]
     Vanished(Setting),
     /// The interface's driver, or the kernel, has no such setting.
     #[error("{0} is not available here")]
     Absent(Setting),
-    /// The kind of the value does not fit the setting, or the path leads out of its folder.
+    /// The variant of the value does not fit the setting, or the path leads out of its folder.
     #[error("{setting} cannot be set to {value}")]
     Unfit {
         /// The setting.
@@ -155,7 +159,7 @@ pub enum SettingError {
         /// The value.
         value: Value,
     },
-    /// The CPUs have no room for that share of SCHED_DEADLINE.
+    /// The CPUs have no room for this share of SCHED_DEADLINE.
     #[error(
         "{setting}: the CPUs have no room for {policy} beside the shares of others; take a smaller share, or an urgency, which needs no room"
     )]
@@ -206,10 +210,10 @@ impl Setting {
         }
     }
 
-    /// Reads the value.
+    /// Reads the present value.
     ///
     /// # Errors
-    /// Fails when its object does not exist, or it cannot be read.
+    /// Fails when the interface or the thread does not exist, or when the value cannot be read.
     pub fn value(&self) -> Result<Value, SettingError> {
         self.get().map_err(|error| self.explain(error))
     }
@@ -224,7 +228,7 @@ impl Setting {
             Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(there(*thread)?)?),
             Self::Sysctl { path } => {
                 let file = format!("/proc/sys/{}", within(path)?);
-                // Network namespaces of their own show settings of the whole machine so.
+                // In a network namespace of its own, settings of the whole machine are read-only.
                 if fs::metadata(&file)?.permissions().readonly() {
                     return Err(io::Error::from_raw_os_error(libc::EROFS));
                 }
@@ -276,7 +280,7 @@ impl Setting {
         }
     }
 
-    /// Whether the object of the setting still exists.
+    /// Whether the interface or the thread of the setting still exists.
     fn is_there(&self) -> bool {
         match self {
             Self::Device { interface, .. }
@@ -289,7 +293,7 @@ impl Setting {
         }
     }
 
-    /// The meaning of the kernel's `error` for this setting.
+    /// Converts the kernel's `error` to what it means for this setting.
     pub(crate) fn explain(&self, error: io::Error) -> SettingError {
         let setting = self.clone();
         match error.raw_os_error() {
@@ -297,11 +301,11 @@ impl Setting {
                 SettingError::Vanished(setting)
             }
             Some(libc::ENOENT | libc::EOPNOTSUPP) => SettingError::Absent(setting),
-            // A kernel in lockdown lets nobody write there.
+            // A kernel in lockdown lets nobody write to debugfs.
             Some(libc::EPERM | libc::EACCES) if matches!(self, Self::Feature { .. }) => {
                 SettingError::Absent(setting)
             }
-            // Containers have all of /proc/sys mounted so.
+            // In a container, all of /proc/sys is mounted read-only.
             Some(libc::EROFS) if matches!(self, Self::Sysctl { .. }) => {
                 SettingError::Absent(setting)
             }
@@ -313,10 +317,10 @@ impl Setting {
     }
 }
 
-/// Path in debugfs, where systemd mounts it.
+/// Path of the features at the place where systemd mounts debugfs.
 const FEATURES: &str = "/sys/kernel/debug/sched/features";
 
-/// Whether `text` is the feature `name`, on or off.
+/// Whether `text` is the feature `name`, either on or off.
 fn is_of(text: &str, name: &str) -> bool {
     text.strip_prefix("NO_").unwrap_or(text) == name
 }
@@ -331,7 +335,7 @@ fn feature(name: &str) -> io::Result<String> {
     )
 }
 
-/// Number of `thread`, if the thread still exists.
+/// Number of `thread`. Fails if the thread no longer exists.
 fn there(thread: Thread) -> io::Result<sched::Tid> {
     match thread.exists() {
         Ok(true) => Ok(thread.tid),
@@ -341,7 +345,8 @@ fn there(thread: Thread) -> io::Result<sched::Tid> {
     }
 }
 
-/// Fails unless `path` stays in its folder: whoever can write the journal may have written it.
+/// Fails if `path` leads out of its folder. The path may come from a journal that somebody else has
+/// written.
 fn within(path: &str) -> io::Result<&str> {
     let stays = |name: &str| !name.is_empty() && name != "." && name != "..";
     if path.split('/').all(stays) {
@@ -351,14 +356,14 @@ fn within(path: &str) -> io::Result<&str> {
     }
 }
 
-/// Brings `text` into a normal form, in which equal values are equal: the kernel writes leading
-/// zeros, and tabs between numbers.
+/// Brings `text` into a normal form, so that equal values have equal texts. The kernel writes
+/// leading zeros, and tabs between numbers.
 fn normal(file: &str, text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if file.ends_with("_cpus") && text.is_ascii() {
         let digits = text.replace(',', "");
         let digits = digits.trim_start_matches('0');
-        // A comma stands before each eight digits, counted from the end.
+        // A comma stands before every eight digits, counted from the end.
         let mut mask = String::new();
         for (place, digit) in digits.char_indices() {
             if place > 0 && (digits.len() - place) % 8 == 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a flood of packets at any rate can take from tasks, and how many packets can be received:
-//! both follow from the limits of the top half.
+//! Computes what a flood of packets, at any rate, can take from tasks, and how many packets can be
+//! received. Both follow from the limits of the top half.
 use std::time::Duration;
 
 use nix::time::{ClockId, clock_getres};
@@ -9,49 +9,51 @@ use weir_model::{INTERRUPT_URGENCY, LONGEST_TICK, MOST_OF_POLL, TopHalf};
 
 use crate::system::{Node, NodeInterface};
 
-/// Effect of one interface on the tasks of the file.
+/// Effect of one interface on the tasks of the file. A field about a cap is `None` if there is no
+/// cap.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
     /// Name of the interface.
     pub interface: String,
-    /// Share of a processor that its top half takes from any task in the long run, at any rate of
-    /// packets; none: it has an urgency among the tasks instead.
+    /// Share of a processor that the interface's top half takes from any task in the long run, at
+    /// any rate of packets. `None` means that the top half has an urgency among the tasks instead
+    /// of a cap.
     pub cap: Option<f64>,
-    /// Time beyond the cap that one receive queue takes in each of its periods, in seconds: the
-    /// rest of a poll, which the kernel neither ends nor charges. It is computed from the file's
-    /// costs for the most packets of a poll. None without a cap, or if the file states no costs.
+    /// Time beyond the cap that one receive queue takes in each period, in seconds. It is the rest
+    /// of a poll, which the kernel neither ends nor charges. It is computed for the most packets of
+    /// a poll, from the file's costs. `None` without a cap, or if the file states no costs.
     pub poll: Option<f64>,
-    /// Time that one receive queue can take at once with that cap, in seconds: its run time, up to
-    /// a tick of the kernel's clock if only that ends it, and `poll`. Afterwards it waits longer.
-    /// None without a cap.
+    /// Time that one receive queue can take at one stretch in spite of the cap, in seconds: the run
+    /// time of the cap, a tick of the kernel's clock if the kernel checks the cap only at ticks,
+    /// and `poll`. After that the queue waits longer. `None` without a cap.
     pub at_once: Option<f64>,
-    /// Its priority of SCHED_FIFO, 0 for SCHED_OTHER, [`INTERRUPT_URGENCY`] without a thread; none:
-    /// it has a cap, which precedes them all.
+    /// Priority of the top half in SCHED_FIFO, or 0 for SCHED_OTHER, or [`INTERRUPT_URGENCY`] if it
+    /// has no thread. `None` with a cap, which precedes all priorities.
     pub urgency: Option<u8>,
-    /// Receivers of the file from which a flood over this interface takes only the interrupts and
-    /// the cap, in the file's order.
+    /// Names of the receivers from which a flood over this interface takes only the time of the
+    /// interrupts and the cap, in the file's order.
     pub safe: Vec<String>,
-    /// Receivers from which a flood can take more, since they are not more urgent than the work for
-    /// it: all of their time or, in the mode exact with a cap, the time of the bottom halves of as
-    /// many packets as the cap lets through.
+    /// Names of the receivers from which a flood can take more, since they are not more urgent than
+    /// the work for it. The flood can take all of their time. In mode exact with a cap it can take
+    /// the time of the bottom halves of as many packets as the cap lets through.
     pub exposed: Vec<String>,
-    /// Most interrupts of each queue a second; none: packets are not deferred, so each may
-    /// interrupt.
+    /// Most interrupts per second of each queue. `None` if packets are not deferred, so that each
+    /// may cause an interrupt.
     pub interrupts_hz: Option<f64>,
-    /// Packets a second that the top half can receive; none: the file states no costs.
+    /// Packets per second that the top half can receive. `None` if the file states no costs.
     pub capacity_hz: Option<f64>,
-    /// Period of its cap in seconds. In each it receives the packets of that time, however close
-    /// together they come. None without a cap.
+    /// Period of the cap, in seconds. In each period the top half receives the packets of that
+    /// period, however close together they come. `None` without a cap.
     pub period: Option<f64>,
-    /// Packets for which each receive queue of the card has room while the top half does not run;
-    /// the card drops the rest. None: the driver does not tell.
+    /// Number of packets for which each receive queue of the card has room while the top half does
+    /// not run. The card drops further packets. `None` if the driver does not report it.
     pub ring: Option<u32>,
 }
 
 impl Share {
-    /// Computes the share of an interface of `node` whose receive queues will have room for `ring`
-    /// packets. A cap ends at the next of the kernel's ticks, which come once in `tick`, or exactly
-    /// if `tick` is zero.
+    /// Computes the share of an interface of `node`. Its receive queues will have room for `ring`
+    /// packets. A cap ends at the next tick of the kernel's clock, which has the period `tick`, or
+    /// exactly if `tick` is zero.
     #[must_use]
     pub fn of(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.linux.top_half {
@@ -67,8 +69,8 @@ impl Share {
             Some(TopHalf::Interrupt) => Some(INTERRUPT_URGENCY),
             None => Some(node.urgency_of(interface).get()),
         };
-        // With demux the cap is that of the top half alone, and each bottom half has its own
-        // receiver's urgency. Otherwise the top half does everything.
+        // In mode exact the cap applies to the top half alone, and each bottom half has its own
+        // receiver's urgency. In the other modes the top half does all of the work.
         let most = if facts.demultiplexes {
             urgency.max(Some(node.urgency_of(interface).get()))
         } else {
@@ -173,14 +175,14 @@ mod tests {
         };
         let native = share(&node(LinuxMode::Native, Some(top_half)));
         assert_eq!((native.cap, native.urgency), (Some(0.05), None));
-        // 64 packets of 5 us.
+        // The most packets of a poll are 64, and each takes 5 us.
         assert_eq!(native.poll, Some(0.000_32));
         assert_eq!(native.at_once, Some(0.004_82));
         assert_eq!((native.period, native.ring), (Some(0.01), Some(256)));
         assert_eq!(native.safe, ["control", "plc", "log"]);
         let share = share(&node(LinuxMode::Exact, Some(top_half)));
         assert_eq!((share.cap, share.urgency), (Some(0.05), None));
-        // The bottom halves are not in the cap.
+        // In mode exact the cap does not include the bottom halves.
         assert_eq!(
             (share.safe, share.exposed.len()),
             (vec!["control".to_owned()], 2)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system file in the form that this machine carries out: interfaces by their names, with the
-//! receivers that each serves.
+//! A system file in the form that this machine uses: interfaces by their names, each with its
+//! receivers.
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,32 +17,34 @@ use crate::urgency::Urgency;
 
 pub use refused::NotForLinux;
 
-/// Default receive buffer of new sockets in the mode [`LinuxMode::Exact`], in bytes. A packet that
-/// passes a class takes 4,352 bytes, a page and the kernel's record of it, instead of 768 for a
-/// small packet. So the buffer has room for 240, while the kernel's own default has room for 277
-/// small packets, or for 92 of 1,500 bytes.
+/// Default receive buffer of new sockets in mode [`LinuxMode::Exact`], in bytes. A packet that
+/// passes through a class takes 4,352 bytes of the buffer: a page, and the kernel's record of the
+/// packet. Otherwise a small packet takes 768 bytes. So this buffer has room for 240 packets. The
+/// kernel's own default has room for 277 small packets, or for 92 packets of 1,500 bytes.
 const RECEIVE_BUFFER: u32 = 1 << 20;
 
-/// What a system file asks of this machine.
+/// What a system file asks this machine to do.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Node {
     /// Name of the system in its file.
     pub name: String,
-    /// The section `[linux]`. What it leaves to the mode is filled in: `accounting` is never none,
-    /// `top_half` is none where the thread has the urgency of its most urgent receiver, and
-    /// `receive_buffer` is none where the buffers stay as they are.
+    /// The section `[linux]`, with the defaults of the mode filled in. `accounting` is never
+    /// `None`. `top_half` is `None` if the thread has the urgency of its most urgent receiver.
+    /// `receive_buffer` is `None` if the buffers stay as they are.
     pub linux: Linux,
-    /// Interfaces, each once, in the file's order; at least one unless only an account is kept.
+    /// Interfaces in the file's order, each once. There is at least one, unless the run only keeps
+    /// an account.
     pub interfaces: Vec<NodeInterface>,
     /// Receivers in the file's order.
     pub receivers: Vec<NodeReceiver>,
-    /// Packets that may wait for the bottom halves of a class on each CPU, in the mode exact: the
-    /// sum of the queues that flows to receivers of that urgency state.
+    /// Number of packets that may wait for the bottom halves of a class on each CPU, by the class's
+    /// urgency. It is the sum of the queues that are stated for flows to receivers of that urgency.
+    /// Only mode exact uses it.
     pub queues: BTreeMap<Urgency, u32>,
-    /// Packets that flows select by something other than a port, with the urgency of their
-    /// receiver; in the mode exact, where no port decides.
+    /// Packets that flows select by something other than a port, each with the urgency of their
+    /// receiver. In mode exact they apply to packets that no port decides.
     pub selected: Vec<(demux::SocketKey, Urgency)>,
-    /// Statements of the file that have no effect, and remarks on whom it trusts.
+    /// Statements of the file that have no effect, and remarks about users that it trusts.
     pub remarks: Vec<String>,
 }
 
@@ -51,69 +53,70 @@ pub struct Node {
 pub struct NodeInterface {
     /// Name as `ip link` shows it.
     pub name: String,
-    /// Indices in [`Node::receivers`] of the receivers of its flows, ascending.
+    /// Indices in [`Node::receivers`] of the receivers of the interface's flows, in ascending
+    /// order.
     pub receivers: Vec<usize>,
-    /// Time for which packets may wait to share an interrupt; none: the file does not state it.
+    /// Time for which packets may wait to share an interrupt. `None` if the file does not state it.
     pub deferral: Option<Duration>,
-    /// Marks of the packets of its most urgent receivers, if it has others too: these packets need
-    /// not wait behind the others'.
+    /// Marks of the packets for the most urgent receivers, if the interface has other receivers,
+    /// too. Packets with these marks need not wait behind the others.
     pub urgent: Vec<Mark>,
     /// Urgency of the most urgent receiver of packets without such a mark.
     pub others: Urgency,
-    /// Longest work of the thread that takes packets from the device, for each packet; none: the
+    /// Longest work for each packet in the thread that takes packets from the device. `None` if the
     /// file does not state it.
     pub top_half: Option<Duration>,
-    /// Longest work for each packet after that, at its receiver's urgency; none: the file does not
-    /// state it.
+    /// Longest work for each packet after the top half, at the receiver's urgency. `None` if the
+    /// file does not state it.
     pub bottom_half: Option<Duration>,
-    /// Packets a second that the system tolerates; none: the file does not state it for each of its
-    /// sources.
+    /// Packets per second that the system tolerates from the interface. `None` if the file does not
+    /// state it for each of the interface's sources.
     pub tolerated_hz: Option<f64>,
 }
 
 /// A receiver, and the properties by which its sockets are recognised.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NodeReceiver {
-    /// Name in the file.
+    /// Name of the receiver in the file.
     pub name: String,
     /// Urgency of the receiver.
     pub urgency: Urgency,
-    /// Ports of its `match` and of its flows, each once; empty: any port.
+    /// Ports of the receiver's `match` and of its flows, each once. An empty list means any port.
     pub ports: Vec<ListeningPort>,
-    /// Path of its control group, or of one above.
+    /// Path of the receiver's control group, or of a group above it. `None` means any.
     pub cgroup: Option<String>,
-    /// Name of its program.
+    /// Name of the receiver's program. `None` means any.
     pub command: Option<String>,
-    /// User that it runs as.
+    /// Number of the user that the receiver runs as. `None` means any.
     pub user: Option<u32>,
 }
 
 /// A port of TCP, of UDP or of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListeningPort {
-    /// The protocol; none: both.
+    /// The protocol. `None` means both.
     pub protocol: Option<Protocol>,
-    /// Number from 1 to 65535.
+    /// Number of the port, from 1 to 65535.
     pub number: u16,
 }
 
-/// A property by which a network card can select packets.
+/// A property of packets by which a network card can select them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// Destination port.
     Port(ListeningPort),
-    /// EtherType.
+    /// The packet's EtherType.
     EtherType(u16),
-    /// Priority in the VLAN tag.
+    /// Priority in the packet's VLAN tag, from 0 to 7.
     Priority(u8),
 }
 
 impl Node {
-    /// Reads `system`, with this `mode` in place of its own if one is given.
+    /// Converts `system` for this machine. If `mode` is given, it replaces the mode in the file.
     ///
     /// # Errors
-    /// Fails when the system has no network interface although the mode needs one, or asks for
-    /// something that Linux does not have.
+    /// Fails when the system has no network interface although the mode needs one. Also fails when
+    /// it asks for something that Linux does not have.
     pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
         if let Some((flow, network)) = system
             .flows
@@ -132,7 +135,8 @@ impl Node {
         let mode = mode.unwrap_or(linux.mode);
         linux.mode = mode;
         let facts = mode.facts();
-        // A mode that does without BPF can be had everywhere, and the account needs BPF.
+        // A mode without BPF works everywhere. The account needs BPF, so the default in such a mode
+        // is to keep none.
         linux.accounting.get_or_insert(if facts.loads_programs {
             Accounting::Packets
         } else {
@@ -187,8 +191,8 @@ impl Node {
         self.receivers.iter().map(|one| one.urgency).collect()
     }
 
-    /// Rules of the file for receivers: one for each port of a receiver, and none for a receiver
-    /// without any property of its sockets.
+    /// Rules of the file for receivers: one for each port of a receiver. A receiver without any
+    /// property of its sockets has no rule.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         let rules = self.receivers.iter().flat_map(|receiver| {
@@ -208,7 +212,7 @@ impl Node {
                         None => None,
                         Some(Protocol::Tcp) => Some(receivers::Protocol::Tcp),
                         Some(Protocol::Udp) => Some(receivers::Protocol::Udp),
-                        // The protocol has no ports.
+                        // ICMP has no ports, so there is no rule for it.
                         Some(Protocol::Icmp) => return None,
                     };
                     Some(of(protocol, Some(port.number)))
@@ -232,7 +236,7 @@ impl Node {
             .is_some_and(|kept| kept != Accounting::Off)
     }
 
-    /// Options of the account; none: no account is kept.
+    /// Options of the account. `None` if no account is kept.
     #[must_use]
     pub fn accounting(&self) -> Option<account::Options> {
         if !self.is_accounting() {
@@ -251,9 +255,10 @@ impl Node {
         })
     }
 
-    /// Highest urgency of an interface's threads in the mode predicted: that of the top half, else
-    /// that of the interface's most urgent receiver in the file, so that no other process gains
-    /// more than the file gives. Without both it is the highest of all.
+    /// Highest urgency of an interface's threads in mode predicted. It is the stated urgency of the
+    /// top half, or else that of the interface's most urgent receiver in the file. So no other
+    /// process gains more urgency than the file gives. Without either it is the highest of all
+    /// urgencies.
     #[must_use]
     pub fn most_of(&self, interface: &NodeInterface) -> Urgency {
         let most = match self.linux.top_half {
@@ -264,7 +269,8 @@ impl Node {
         most.min(predicted::MOST)
     }
 
-    /// Urgency of the most urgent receiver of an interface; ordinary if it has none.
+    /// Urgency of the most urgent receiver of an interface. It is 0 if the interface has no
+    /// receiver.
     #[must_use]
     pub fn urgency_of(&self, interface: &NodeInterface) -> Urgency {
         let receivers = interface.receivers.iter();
@@ -291,7 +297,7 @@ fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> 
         })
     });
     for port in stated.into_iter().chain(of_flows) {
-        // A port without a protocol includes both.
+        // A port without a protocol includes the ports of both protocols.
         if !ports.iter().any(|known| {
             *known == port || (known.number == port.number && known.protocol.is_none())
         }) {
@@ -319,9 +325,9 @@ fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> 
     })
 }
 
-/// Computes the queues. A class has one queue for all of its flows; a flow that states no queue
-/// adds nothing. If packets of ordinary processes wait in it, too, it has at least their usual
-/// room.
+/// Computes the lengths of the queues. A class has one queue for all of its flows, and a flow that
+/// states no queue adds nothing to it. If packets of ordinary processes wait in the queue, too, it
+/// has at least their usual room.
 fn queues(
     system: &System,
     receivers: &[NodeReceiver],
@@ -347,7 +353,7 @@ fn queues(
     queues.into_iter().map(fits).collect()
 }
 
-/// Number of a user that is given by name or number.
+/// Number of a user. The file gives the user by name or by number.
 fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
     let known = || {
         let found = nix::unistd::User::from_name(user).ok().flatten();
@@ -360,11 +366,11 @@ fn user_of(receiver: &str, user: &str) -> Result<u32, NotForLinux> {
     })
 }
 
-/// Ports below this need a right to be bound, unless another bound is set
+/// Binding a port below this needs a capability, unless the machine has another bound
 /// (net.ipv4.ip_unprivileged_port_start).
 const PRIVILEGED: u16 = 1024;
 
-/// Remarks on the file: statements that have no effect, and users that it trusts.
+/// Remarks about the file: statements that have no effect, and users that it trusts.
 fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     let mut remarks = Vec::new();
     for flow in &system.flows {
@@ -398,9 +404,9 @@ fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     remarks
 }
 
-/// Selectors of flows without a port. Of several flows with the same selector, the most urgent
-/// receiver counts. The table cannot distinguish selectors with more than one property, so they are
-/// left out.
+/// Selectors of flows without a port, each with an urgency. If several flows have the same
+/// selector, the most urgent receiver counts. Selectors with more than one property are left out,
+/// since the table cannot represent them.
 fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::SocketKey, Urgency)> {
     let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
@@ -430,9 +436,9 @@ fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::SocketKe
     selected.into_iter().collect()
 }
 
-/// Marks of the most urgent receivers of `interface`, and the urgency of the packets without a
-/// mark: that of their most urgent receiver. If some packets of a most urgent receiver have no
-/// mark, that is this receiver.
+/// Marks of the packets for the most urgent receivers of `interface`, and the urgency of the most
+/// urgent receiver of packets without such a mark. If some packets for a most urgent receiver have
+/// no mark, that urgency is the receiver's.
 fn urgent(
     system: &System,
     interface: &NodeInterface,
@@ -464,7 +470,7 @@ fn urgent(
         }
         let of = &flow.selector;
         match (of.ethertype, of.pcp, of.protocol, of.port) {
-            // The receiver has the port already.
+            // The flow's port is in the list of the receiver's ports already.
             (_, _, _, Some(_)) => {}
             (Some(ethertype), None, None, None) => marks.push(Mark::EtherType(ethertype)),
             (None, Some(priority), None, None) => marks.push(Mark::Priority(priority)),
@@ -475,8 +481,8 @@ fn urgent(
     (marks, less.filter(|_| all_are_marked).unwrap_or(most))
 }
 
-/// The interfaces of the system. Sources that are queues of the same interface become one: the
-/// kernel has settings per interface.
+/// The interfaces of the system. Sources that are queues of the same interface become one
+/// interface, since the kernel has settings per interface.
 fn interfaces(system: &System) -> Vec<NodeInterface> {
     let mut interfaces: Vec<NodeInterface> = Vec::new();
     let time = |cycles: u64| {

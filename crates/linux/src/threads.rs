@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's threads that do the work of interrupts, found by their names in /proc.
+//! Finds the kernel threads that do the work of interrupts, by their names in /proc.
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
@@ -14,17 +14,17 @@ use crate::sched::Tid;
 /// The flag of a kernel thread in /proc/TID/stat: PF_KTHREAD of <linux/sched.h>.
 pub(crate) const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// A thread of this boot, distinguished from later ones with the same number.
+/// A thread of this boot. Its start distinguishes it from later threads with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its number.
+    /// Number of the thread.
     pub tid: Tid,
-    /// Start, in ticks (of sysconf(_SC_CLK_TCK)) since boot.
+    /// Start of the thread, in ticks (of sysconf(_SC_CLK_TCK)) since boot.
     pub started: u64,
 }
 
 impl Thread {
-    /// The thread that has the number `tid` now; `None` if there is none.
+    /// Finds the thread that has the number `tid` now. `None` if there is none.
     ///
     /// # Errors
     /// Fails when /proc cannot be read.
@@ -46,8 +46,8 @@ impl Thread {
     }
 }
 
-/// A kernel thread with a descriptor (pidfd_open), which reports the thread's end without reading
-/// /proc.
+/// A kernel thread with a descriptor (pidfd_open). The descriptor tells when the thread has ended,
+/// without reading /proc.
 #[derive(Debug)]
 pub struct ThreadHandle {
     /// The thread.
@@ -56,13 +56,13 @@ pub struct ThreadHandle {
 }
 
 impl ThreadHandle {
-    /// Opens `thread`; none if it has ended.
+    /// Opens `thread`. `None` if the thread has ended.
     ///
     /// # Errors
     /// Fails when the limit of descriptors is reached, or /proc cannot be read.
     pub fn new(thread: Thread) -> io::Result<Option<Self>> {
         let descriptor = descriptor(thread.tid)?;
-        // This comes after opening, so that the descriptor is not that of a later thread.
+        // The check comes after opening, so that the descriptor cannot belong to a later thread.
         let exists = thread.exists().map_err(io::Error::other)?;
         let held = descriptor.map(|descriptor| Self { thread, descriptor });
         Ok(held.filter(|_| exists))
@@ -78,9 +78,9 @@ impl ThreadHandle {
     }
 }
 
-/// Opens the process `pid`, or the kernel thread; none if there is none.
+/// Opens the process or kernel thread `pid`. `None` if there is none.
 pub(crate) fn descriptor(pid: Tid) -> io::Result<Option<OwnedFd>> {
-    // SAFETY: the call takes numbers only.
+    // SAFETY: the call takes only numbers.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     match i32::try_from(descriptor) {
         // SAFETY: the kernel has just created the descriptor for this call.
@@ -92,60 +92,60 @@ pub(crate) fn descriptor(pid: Tid) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Turns the error for a thread that ended before or during reading into `None`.
+/// Converts the error for a thread that ended before or during reading to `None`.
 fn if_there<T>(read: ProcResult<T>) -> ProcResult<Option<T>> {
     match read {
         Ok(value) => Ok(Some(value)),
         Err(ProcError::NotFound(_)) => Ok(None),
-        // Files that were open when the thread ended return ESRCH.
+        // Reading a file that was opened before the thread ended fails with ESRCH.
         Err(ProcError::Io(error, _)) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Work of a kernel thread, by the thread's name.
+/// Work of a kernel thread, as the thread's name tells it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Work {
-    /// `napi/INTERFACE-ID`: receives (and cleans up after sending) for one queue of an interface
-    /// with threaded NAPI.
+    /// `napi/INTERFACE-ID`: receives packets for one queue of an interface with threaded NAPI, and
+    /// cleans up after sending.
     Napi {
-        /// Name of the interface when the thread was created; interfaces of other network
-        /// namespaces may have it, too.
+        /// Name that the interface had when the thread was created. Interfaces of other network
+        /// namespaces may have the same name.
         interface: String,
-        /// Number of the NAPI instance, unique on the machine.
+        /// Number of the NAPI instance. It is unique on the machine.
         id: u32,
     },
-    /// `irq/NUMBER-NAME`: handles one interrupt, on PREEMPT_RT, with `threadirqs`, or if the driver
-    /// asks for it.
+    /// `irq/NUMBER-NAME`: handles one interrupt. Such threads exist on PREEMPT_RT, with
+    /// `threadirqs`, or if the driver asks for one.
     Irq {
         /// Number of the interrupt, as in /proc/interrupts.
         number: u32,
-        /// Name of the handler, which drivers mostly derive from the interface's name.
+        /// Name of the handler. Most drivers derive it from the interface's name.
         name: String,
     },
-    /// `ksoftirqd/CPU`: handles soft interrupts after an overload, and on PREEMPT_RT those that no
-    /// other thread handles.
+    /// `ksoftirqd/CPU`: handles soft interrupts in an overload. On PREEMPT_RT it handles those that
+    /// no other thread handles.
     SoftIrq {
         /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `ktimers/CPU`: on PREEMPT_RT, handles the soft interrupts of timers, among them an
-    /// interface's deferral.
+    /// `ktimers/CPU`: handles the soft interrupts of timers on PREEMPT_RT. The timer of an
+    /// interface's deferral is one of them.
     Timers {
         /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `backlog_napi/CPU`: receives packets that a CPU was given by another or by itself (RPS,
-    /// loopback, veth without NAPI), on PREEMPT_RT and with `threadirqs` from Linux 6.10 on;
-    /// otherwise a soft interrupt does so.
+    /// `backlog_napi/CPU`: receives packets that another CPU, or the same CPU, has put into this
+    /// CPU's backlog (RPS, loopback, veth without NAPI). It exists on PREEMPT_RT and with
+    /// `threadirqs`, from Linux 6.10 on. Otherwise a soft interrupt does this work.
     Backlog {
         /// CPU that the thread is bound to.
         cpu: u32,
     },
-    /// `cpumap/CPU/map:ID`: runs the network stack for the packets that an XDP program redirected
-    /// to that entry of a CPUMAP.
+    /// `cpumap/CPU/map:ID`: runs the network stack for the packets that an XDP program has
+    /// redirected to this entry of a CPUMAP.
     CpuMap {
-        /// CPU that the thread is bound to, and index of the entry.
+        /// CPU that the thread is bound to. It is also the index of the entry.
         cpu: u32,
         /// Number of the map.
         map: u32,
@@ -153,11 +153,12 @@ pub enum Work {
 }
 
 impl Work {
-    /// Work of the kernel thread with the name `name`; `None` if it does no work of interrupts.
+    /// Work of the kernel thread with the name `name`. `None` if the thread does no work of
+    /// interrupts.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         if let Some(rest) = name.strip_prefix("napi/") {
-            // Names of interfaces may contain dashes.
+            // The last dash separates the number, since names of interfaces may contain dashes.
             let (interface, id) = rest.rsplit_once('-')?;
             let interface = interface.to_owned();
             return Some(Self::Napi {
@@ -213,13 +214,13 @@ impl fmt::Display for Work {
 pub struct KernelThread {
     /// The thread.
     pub thread: Thread,
-    /// Its work; written out it is the thread's name.
+    /// Work of the thread. As text it is the thread's name.
     pub work: Work,
 }
 
-/// All kernel threads that do the work of interrupts, in ascending order of their numbers.
+/// Finds all kernel threads that do the work of interrupts, in ascending order of their numbers.
 ///
-/// Only threads in /proc are found: a container with its own process namespace sees none.
+/// Only threads in /proc are found. A container with its own process namespace sees none of them.
 ///
 /// # Errors
 /// Fails when /proc cannot be read.
@@ -246,7 +247,7 @@ pub fn all() -> ProcResult<Vec<KernelThread>> {
     Ok(found)
 }
 
-/// The threads of [`all`] whose work `wanted` accepts.
+/// Finds the threads whose work `wanted` accepts, in ascending order of their numbers.
 ///
 /// # Errors
 /// Fails when /proc cannot be read.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Urgency: Linux's scheduling policies as one number, for processes and for the work that the
+//! Urgency: Linux's scheduling policies as one number, both for processes and for the work that the
 //! kernel does for them.
 use std::fmt;
 
@@ -9,16 +9,16 @@ use crate::sched::SchedPolicy;
 
 /// How urgent a process is, from 0 to 99; higher is more urgent.
 ///
-/// 0 is every process that real-time ones precede, whatever its nice value; 1 to 99 are the
-/// priorities of SCHED_FIFO and SCHED_RR. A process of SCHED_DEADLINE, which precedes all of them,
-/// counts as 99.
+/// Urgency 0 is that of every process that is not real-time, whatever its nice value. The urgencies
+/// 1 to 99 are the priorities of SCHED_FIFO and SCHED_RR. A process of SCHED_DEADLINE, which
+/// precedes all of these, has urgency 99.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Urgency(u8);
 
-/// A number above 99 is not the urgency of any process of Linux.
+/// The number is above 99, so no process of Linux has this urgency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an urgency of {0}: Linux has 0 (not real-time) and 1 to 99 (the priorities of SCHED_FIFO and SCHED_RR)"
@@ -68,8 +68,9 @@ impl Urgency {
         }
     }
 
-    /// Policy of kernel threads that work for a process of this urgency: SCHED_FIFO, since such
-    /// threads wait for work and need no slices; SCHED_OTHER with nice 0 if it is not real-time.
+    /// Policy of kernel threads that work for a process of this urgency. It is SCHED_FIFO, since
+    /// these threads wait for work and need no time slices. For urgency 0 it is SCHED_OTHER with
+    /// nice 0.
     #[must_use]
     pub const fn policy(self) -> SchedPolicy {
         match self.0 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checksums of packets on a veth pair. The other end leaves them out unless that is turned off,
-//! since no wire could damage the packets. An XDP program's redirection loses that information, so
-//! packets that mode exact gives to a class would be dropped there as damaged
-//! (veth_convert_skb_to_xdp_buff and cpu_map_build_skb of the kernel up to 6.18).
+//! Checksums of packets on a veth pair. By default the sending end leaves checksums out, since no
+//! wire could damage the packets. When an XDP program redirects such a packet, the kernel forgets
+//! that the checksum was left out. So a packet that mode exact gives to a class would be dropped
+//! there as damaged (veth_convert_skb_to_xdp_buff and cpu_map_build_skb of the kernel up to 6.18).
 use std::io;
 
 use crate::settings::namespace::{NamespacePath, handle};
 use crate::settings::{Namespace, NetDevice, OpenInterface, ethtool, netlink};
 
-/// Name of the driver.
+/// Name of the driver of veth pairs.
 const DRIVER: &str = "veth";
 
 fn is_veth(open: &OpenInterface) -> bool {
@@ -18,20 +18,20 @@ fn is_veth(open: &OpenInterface) -> bool {
 /// Whether packets from the other end have their checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checksums {
-    /// They have checksums, or the interface is no veth.
+    /// The packets have checksums, or the interface is not a veth.
     Whole,
-    /// They have none.
+    /// The packets have no checksums.
     LeftOut {
         /// Name of the other end in its namespace.
         peer: String,
     },
-    /// This process cannot examine the other end, which is in another network namespace, without
+    /// The other end is in another network namespace, and this process cannot examine it without
     /// CAP_SYS_ADMIN.
     Unknown,
 }
 
 impl Checksums {
-    /// Examines the interface `name` of this process's network namespace.
+    /// Examines the interface `name` in this process's network namespace.
     ///
     /// # Errors
     /// Fails with ENODEV when there is no such interface.
@@ -55,8 +55,8 @@ impl Checksums {
     }
 }
 
-/// The interface with the number `peer` in the namespace of the other end of `index`; none if this
-/// process may not enter that namespace.
+/// Finds the other end of the interface `index`: the interface with the index `peer` in the
+/// namespace of that end. `None` if this process may not enter the namespace.
 fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
         return Ok(Namespace::own()?.at(peer));

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The urgencies that have a class of their own, since there are at most eight classes, and the
-//! class of each receiver.
+//! Chooses the urgencies that get a class of their own, since there are at most eight classes, and
+//! the class of each receiver.
 use std::collections::BTreeSet;
 
 use super::layout::CLASSES;
 use crate::urgency::Urgency;
 
-/// Urgencies of the classes, ascending, the first for ordinary processes: those of the classes that
-/// exist `now`, those that the system file has `stated`, and those of the receivers that are
-/// `present`. If there are more than eight, those without any user are removed first, then the
-/// least urgent without a statement, then the least urgent. There are never fewer than `now`, so
-/// that threads are not ended and started with each receiver.
+/// Chooses the urgencies of the classes, in ascending order. The first class is that of ordinary
+/// processes. The candidates are the urgencies of the existing classes (`now`), those that the
+/// system file has `stated`, and those of the receivers that are `present`. If there are more than
+/// eight, the urgencies that are neither stated nor present are removed first. The least urgent
+/// ones that are not stated follow, and then the least urgent ones. There are never fewer classes
+/// than `now`, so that threads are not ended and started with each receiver.
 #[must_use]
 pub fn classes(
     now: &[Urgency],
@@ -36,12 +37,13 @@ pub fn classes(
     all
 }
 
-/// Class of a receiver of this urgency: its own, or the next one below, since no bottom half may
-/// run above its receiver. `classes` begins with that of ordinary processes.
+/// The class for a receiver of this urgency: the class with the same urgency, or else the next
+/// lower one. A bottom half must not be more urgent than its receiver. The first of `classes` is
+/// that of ordinary processes.
 #[must_use]
 pub fn class_of(classes: &[Urgency], urgency: Urgency) -> u8 {
     let above = classes.partition_point(|class| *class <= urgency);
-    // There are at most eight classes.
+    // The cast is exact, since there are at most eight classes.
     above.saturating_sub(1) as u8
 }
 

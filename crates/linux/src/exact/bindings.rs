@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Updates a [`Table`] from the receivers: each key that somebody reads is bound in the class of
-//! its most urgent reader. If the table is full, less urgent keys are unbound, so a process with
-//! very many sockets keeps no more urgent one out.
+//! Keeps a [`Table`] up to date with the receivers. A key is a protocol and a port. Each key that a
+//! process reads is bound to the class of its most urgent reader. If the table is full, less urgent
+//! keys are unbound. So a process with very many sockets cannot keep out a more urgent one.
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,16 +12,17 @@ use super::{Table, TableError};
 use crate::receivers::Family;
 use crate::urgency::Urgency;
 
-/// A key for packets of one family.
+/// A key, for the packets of one version of IP.
 pub type Bindable = (Family, SocketKey);
 
-/// All bindings.
+/// All keys that are bound, or that wait for room in the table.
 #[derive(Debug, Default)]
 pub struct Bindings {
     bound: BTreeMap<Bindable, Binding>,
-    /// The bindings of each family, which has a table of its own; the least urgent first.
+    /// The bound keys of each version of IP, the least urgent first. Each version has a table of
+    /// its own.
     least: BTreeMap<Family, BTreeSet<(Urgency, SocketKey)>>,
-    /// Numbers of removed bindings; all from `next` on are unused.
+    /// Reader numbers that have become free. In addition, all numbers from `next` on are unused.
     free: Vec<u16>,
     next: u16,
     /// Keys for which the table has no room, with their urgencies.
@@ -30,15 +31,15 @@ pub struct Bindings {
 
 #[derive(Debug, Clone, Copy)]
 struct Binding {
-    /// Core's name for the reader of the key. Each key has one of its own: by the rules of the
-    /// system file, a process can have another urgency at each.
+    /// Number by which core's table knows the reader of the key. Each key has a number of its own,
+    /// since the rules of the system file may give a process another urgency at each port.
     reader: u16,
     urgency: Urgency,
     class: u8,
 }
 
 impl Bindings {
-    /// Number of bound keys, counted for each family by which somebody reads them.
+    /// Number of bound keys. A key that is bound for both versions of IP counts twice.
     #[must_use]
     pub fn len(&self) -> usize {
         let waiting = self.without_room();
@@ -56,13 +57,13 @@ impl Bindings {
         self.bound.is_empty()
     }
 
-    /// Number of keys for which the table has no room: their packets are left to the kernel.
+    /// Number of keys for which the table has no room. Their packets are left to the kernel.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.without_room().len()
     }
 
-    /// Keys that somebody reads.
+    /// Keys that at least one process reads.
     pub fn keys(&self) -> impl Iterator<Item = Bindable> + '_ {
         self.bound.keys().chain(self.waiting.keys()).copied()
     }
@@ -75,18 +76,18 @@ impl Bindings {
     }
 
     /// Updates `table`. `wanted` are the keys that may have changed, each with the urgency of its
-    /// most urgent reader, none if nobody reads it. `classes` are the urgencies of the classes. The
-    /// table must be published afterwards.
+    /// most urgent reader, or `None` if nobody reads it. `classes` are the urgencies of the
+    /// classes. The caller must publish the table afterwards.
     ///
     /// # Errors
-    /// Fails when the table refuses a change for any reason except that it is full.
+    /// Fails when the table refuses a change for any reason other than that it is full.
     pub fn update(
         &mut self,
         table: &mut Table,
         classes: &[Urgency],
         wanted: &BTreeMap<Bindable, Option<Urgency>>,
     ) -> Result<(), TableError> {
-        // Removals come first to make room.
+        // Removals are done first, to make room.
         for key in wanted
             .iter()
             .filter(|(_, urgency)| urgency.is_none())
@@ -124,10 +125,10 @@ impl Bindings {
         waiting.sort_by_key(|(_, urgency)| Reverse(*urgency));
         let mut full = BTreeSet::new();
         for (key, urgency) in waiting {
-            // The following keys are not more urgent.
+            // The following keys are at most as urgent as this one.
             while !full.contains(&key.0) && !self.bind(table, classes, key, urgency)? {
-                // The table is full for a key when all of its possible places are taken. So some
-                // hundred other keys may have to go.
+                // The table is full for a key when all places are taken in which the key may lie.
+                // To free one of these places, some hundred other keys may have to be unbound.
                 if !self.evict(table, key.0, urgency)? {
                     full.insert(key.0);
                 }
@@ -136,8 +137,8 @@ impl Bindings {
         Ok(())
     }
 
-    /// Unbinds one of the least urgent keys of `family`, if it is less urgent than `urgency`. The
-    /// key then waits for room. Returns whether there was one.
+    /// Unbinds one of the least urgent keys of `family`, if it is less urgent than `urgency`. That
+    /// key then waits for room. Returns whether there was such a key.
     fn evict(
         &mut self,
         table: &mut Table,
@@ -153,7 +154,7 @@ impl Bindings {
         Ok(true)
     }
 
-    /// Unbinds a key, if it is bound.
+    /// Unbinds a key if it is bound.
     fn let_go(&mut self, table: &mut Table, key: Bindable) -> Result<(), TableError> {
         if let Some(bound) = self.bound.remove(&key) {
             let least = self.least.entry(key.0).or_default();

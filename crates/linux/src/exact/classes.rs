@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Kernel threads of the classes: one for each class and CPU, with the class's urgency.
+//! Kernel threads of the classes. Each class has one thread on each of its CPUs, with the class's
+//! urgency.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -14,28 +15,28 @@ use crate::urgency::Urgency;
 /// A kernel thread that runs the bottom half of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassThread {
-    /// The class.
+    /// Number of the class.
     pub class: u8,
-    /// CPU that it is bound to.
+    /// CPU that the thread is bound to.
     pub cpu: u32,
-    /// The thread.
+    /// The kernel thread.
     pub thread: Thread,
 }
 
-/// One class.
+/// A class, with its CPUMAP and its threads.
 #[derive(Debug)]
 pub(super) struct ThreadClass {
     pub urgency: Urgency,
-    /// Its CPUMAP, and the map's number.
+    /// The CPUMAP of the class, and the number of that map.
     map: MapHandle,
     pub number: u32,
-    /// CPUs on which it has threads.
+    /// CPUs on which the class has threads.
     cpus: BTreeSet<u32>,
-    /// Its threads as they were when their policy was set last.
+    /// Threads as they were when their policies were last set.
     pub threads: Vec<ClassThread>,
     /// Length of each thread's queue, in packets.
     queue: u32,
-    /// Whether all threads have its urgency.
+    /// Whether all threads have the urgency of the class.
     is_scheduled: bool,
 }
 
@@ -61,7 +62,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> ExactError {
     |cause| ExactError::System { what, cause }
 }
 
-/// CPUs on which a class needs threads.
+/// Numbers of the CPUs on which a class needs threads.
 pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTreeSet<u32> {
     let is_online = |cpu: &u32| online.contains(*cpu as usize);
     match placement {
@@ -71,7 +72,7 @@ pub(super) fn wanted(placement: &Placement, class: usize, online: &Cpus) -> BTre
             .filter(is_online)
             .into_iter()
             .collect(),
-        // A CPU's number is below 8192.
+        // The cast is exact, since the number of a CPU is below 8192.
         Placement::Arrival | Placement::Fixed(_) => online.iter().map(|cpu| cpu as u32).collect(),
     }
 }
@@ -90,15 +91,15 @@ impl ThreadClass {
         })
     }
 
-    /// Starts threads, with queues of `queue` packets, where the class `class` needs them, and ends
-    /// the others.
+    /// Starts threads, with queues of `queue` packets, on the CPUs where the class `class` needs
+    /// them. Ends the threads on other CPUs.
     pub fn settle(
         &mut self,
         class: u8,
         wanted: &BTreeSet<u32>,
         queue: u32,
     ) -> Result<(), ExactError> {
-        // Another length of the queue takes another thread.
+        // The kernel sets the length of a queue only when it creates the thread.
         if self.queue != queue {
             self.end(&self.cpus.clone())?;
             self.queue = queue;
@@ -106,7 +107,7 @@ impl ThreadClass {
         self.end(&self.cpus.difference(wanted).copied().collect())?;
         for cpu in wanted {
             if !self.cpus.contains(cpu) {
-                // The structure bpf_cpumap_val: the size of the queue, and no further program.
+                // The structure bpf_cpumap_val: the size of the queue, and no second BPF program.
                 let value = [queue.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
                 self.map.update(&cpu.to_ne_bytes(), &value, MapFlags::ANY)?;
                 self.cpus.insert(*cpu);
@@ -120,7 +121,7 @@ impl ThreadClass {
         }
     }
 
-    /// Ends its threads on `cpus`. The packets in their queues are still delivered.
+    /// Ends the threads of the class on `cpus`. The packets in their queues are still delivered.
     fn end(&mut self, cpus: &BTreeSet<u32>) -> Result<(), ExactError> {
         for cpu in cpus {
             self.map.delete(&cpu.to_ne_bytes())?;
@@ -129,7 +130,7 @@ impl ThreadClass {
         Ok(())
     }
 
-    /// Sets the policy of all its threads.
+    /// Sets the policy of all threads of the class.
     pub fn schedule(&mut self, class: u8) -> Result<(), ExactError> {
         self.is_scheduled = false;
         self.threads = find(&[(class, self.number)])?;
@@ -150,7 +151,7 @@ impl ThreadClass {
     }
 }
 
-/// Threads of some classes, which are given with the numbers of their CPUMAPs.
+/// Finds the threads of classes. Each class is given with the number of its CPUMAP.
 pub(super) fn find(classes: &[(u8, u32)]) -> Result<Vec<ClassThread>, ExactError> {
     let classes: BTreeMap<u32, u8> = classes.iter().map(|(class, map)| (*map, *class)).collect();
     let found = threads::which(

@@ -8,29 +8,30 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::layout::{CLASSES, COUNTS_WORDS, DROPPED_AT, LEFT_AT, PORTS, REASONS};
 use crate::object::Memory;
 
-/// Reason for leaving a packet to the kernel, as if no program were attached. The numbers are those
+/// Reason why a packet is left to the kernel, as if no program were attached. The numbers are those
 /// of `src/bpf/table.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum DemuxReason {
-    /// No key of the packet is bound.
+    /// The packet's protocol and port are not bound in the table.
     NoReceiver = 0,
     /// The packet is ARP.
     Arp = 1,
-    /// The packet belongs to a clock (IEEE 1588): EtherType 0x88f7, UDP ports 319 and 320.
+    /// The packet synchronises clocks (PTP, IEEE 1588): EtherType 0x88f7, or UDP port 319 or 320.
     Ptp = 2,
-    /// The packet is a fragment; only the first fragment has the port.
+    /// The packet is a fragment. Only the first fragment contains the port.
     Fragment = 3,
-    /// The packet lies in several buffers: a jumbo frame, or packets that the card has joined.
+    /// The packet lies in several buffers, since it is a jumbo frame, or since the card has joined
+    /// packets.
     MultiBuffer = 4,
     /// The packet ends before its headers do.
     Truncated = 5,
-    /// The headers contradict each other.
+    /// The packet's headers contradict each other.
     Malformed = 6,
-    /// The packet has too many extension headers.
+    /// The packet has more IPv6 extension headers than the program reads.
     TooDeep = 7,
-    /// The class has no kernel thread on the packet's CPU.
+    /// The class has no kernel thread on the CPU of the packet.
     NoThread = 8,
 }
 
@@ -68,18 +69,18 @@ impl fmt::Display for DemuxReason {
 /// Packets of one class since the program was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassCount {
-    /// Packets given to the class's kernel thread.
+    /// Packets that were given to a kernel thread of the class.
     pub given: u64,
-    /// Packets of these that were dropped at once, since the thread's queue was full.
+    /// The part of `given` that was dropped at once, since the queue of the thread was full.
     pub dropped: u64,
 }
 
 /// Packets since the program was loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Packets by class; zero for classes that do not exist.
+    /// Packets by class. The counts are zero for classes that do not exist.
     pub classes: [ClassCount; CLASSES],
-    /// Packets left to the kernel, by reason: in the order of [`DemuxReason::ALL`].
+    /// Packets that were left to the kernel, by reason, in the order of [`DemuxReason::ALL`].
     #[serde(serialize_with = "by_reason")]
     pub left: [u64; REASONS],
 }
@@ -89,7 +90,7 @@ fn by_reason<S: Serializer>(left: &[u64; REASONS], serializer: S) -> Result<S::O
 }
 
 impl Counts {
-    /// Number of packets that were left to the kernel for one reason.
+    /// Number of packets that were left to the kernel for `reason`.
     #[must_use]
     pub fn left(&self, reason: DemuxReason) -> u64 {
         self.left[reason as usize]
@@ -119,7 +120,7 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Destination port of packets, of UDP or TCP.
+/// Destination port of UDP or TCP packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct TransportPort {
     /// Protocol number: 17 (UDP) or 6 (TCP).
@@ -128,7 +129,8 @@ pub struct TransportPort {
     pub port: u16,
 }
 
-/// Counters of the program, which can be read while it counts. Each CPU has its own, by its number.
+/// Counters of the program, which can be read while the program runs. Each CPU has its own
+/// counters.
 #[derive(Debug)]
 pub struct Counters {
     counts: Memory<AtomicU64>,
@@ -140,7 +142,7 @@ impl Counters {
         Self { counts, ports }
     }
 
-    /// Counters of each CPU: packets that arrived on it.
+    /// Counters of each CPU, which count the packets that arrived on it.
     pub fn of_cpus(&self) -> impl Iterator<Item = Counts> + '_ {
         self.counts
             .elements()
@@ -163,7 +165,7 @@ impl Counters {
         self.of_cpus().sum()
     }
 
-    /// Packets by port that were given to a kernel thread; packets without a receiver are not
+    /// Packets for `port` that were given to a kernel thread. Packets without a receiver are not
     /// included.
     #[must_use]
     pub fn port(&self, port: TransportPort) -> u64 {
@@ -172,15 +174,15 @@ impl Counters {
         rows.map(|row| row[at].load(Ordering::Relaxed)).sum()
     }
 
-    /// Packets by port that arrived on one CPU. None if the machine did not have the CPU, not even
-    /// offline, when the program was loaded.
+    /// Packets that arrived on one CPU, by port. There are none if the machine did not have the
+    /// CPU, not even offline, when the program was loaded.
     pub fn ports_of(&self, cpu: usize) -> impl Iterator<Item = (TransportPort, u64)> + '_ {
         let row = self.ports.elements().chunks_exact(PORTS).nth(cpu);
         let all = row.unwrap_or_default().iter().enumerate();
         all.filter_map(|(at, count)| {
             let count = count.load(Ordering::Relaxed);
             let protocol = if at < PORTS / 2 { 17 } else { 6 };
-            // The upper 16 bits are the protocol.
+            // The index has the protocol above the 16 bits of the port.
             let port = (at & 0xffff) as u16;
             (count != 0).then_some((TransportPort { protocol, port }, count))
         })

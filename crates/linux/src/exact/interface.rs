@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Attaches the program to an interface for as long as this process lives, unless another program
-//! is attached.
+//! Attaches the program to an interface for as long as this process lives. Another program that is
+//! attached already is not replaced.
 use std::ffi::CString;
 use std::fmt;
 use std::io;
@@ -15,10 +15,10 @@ use weir_report::terminal::printable;
 /// An interface, by its name and its network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceName {
-    /// Name in that namespace.
+    /// Name of the interface in its network namespace.
     pub name: String,
-    /// Path of its network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`; none: that
-    /// of this process.
+    /// Path of the network namespace, such as `/run/netns/NAME` or `/proc/PID/ns/net`. `None` means
+    /// the namespace of this process.
     pub namespace: Option<PathBuf>,
 }
 
@@ -40,7 +40,8 @@ impl fmt::Display for InterfaceName {
     }
 }
 
-/// An attached program. It is detached when this is dropped, or the process ends in whatever way.
+/// The program on one interface. The kernel detaches it when this is dropped, or when the process
+/// ends, even if it is killed.
 #[derive(Debug)]
 pub(super) struct XdpAttachment {
     pub interface: InterfaceName,
@@ -48,7 +49,7 @@ pub(super) struct XdpAttachment {
 }
 
 impl XdpAttachment {
-    /// Attaches `program` in native mode, or in `generic` mode.
+    /// Attaches `program`, in generic mode if `generic` is true, otherwise in native mode.
     pub fn new(
         program: BorrowedFd<'_>,
         interface: InterfaceName,
@@ -62,7 +63,8 @@ impl XdpAttachment {
         let link = match interface.namespace.clone() {
             None => attach(program, &interface, mode),
             Some(path) => {
-                // An error inside is none of the namespace.
+                // The inner result keeps an error of attaching apart from an error of entering the
+                // namespace.
                 let attached = inside(&path, || Ok(attach(program, &interface, mode)));
                 attached.map_err(|cause| ExactError::Namespace { path, cause })?
             }
@@ -70,11 +72,12 @@ impl XdpAttachment {
         Ok(Self { interface, link })
     }
 
-    /// Whether the interface still exists; the kernel detaches the program when it vanishes.
+    /// Whether the interface still exists. The kernel detaches the program from an interface that
+    /// vanishes.
     pub fn is_there(&self) -> io::Result<bool> {
         let mut info = libbpf_sys::bpf_link_info::default();
         let mut size = u32::try_from(size_of_val(&info)).map_err(io::Error::other)?;
-        // SAFETY: the kernel writes at most `size` bytes, which `info` has.
+        // SAFETY: the kernel writes at most `size` bytes, and `info` is that large.
         let failed = unsafe {
             libbpf_sys::bpf_link_get_info_by_fd(
                 self.link.as_fd().as_raw_fd(),
@@ -85,8 +88,8 @@ impl XdpAttachment {
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
         }
-        // SAFETY: for a link of XDP the kernel fills in this member. All other members are integers
-        // at the same place.
+        // SAFETY: the kernel fills in this member for an XDP link. The other members of the union
+        // are integers, too, so any bytes are valid.
         Ok(unsafe { info.__bindgen_anon_1.xdp.ifindex } != 0)
     }
 }
@@ -121,14 +124,15 @@ fn attach(
         )
     };
     if link >= 0 {
-        // SAFETY: the kernel has just created the descriptor for this call.
+        // SAFETY: the kernel has just created the descriptor for this call, so it has no other
+        // owner.
         return Ok(unsafe { OwnedFd::from_raw_fd(link) });
     }
     match -link {
         libc::EOPNOTSUPP if mode.contains(XdpFlags::DRV_MODE) => {
             Err(ExactError::NotNative(interface.clone()))
         }
-        // Another program was attached meanwhile.
+        // Another program has been attached meanwhile.
         libc::EBUSY | libc::EEXIST => Err(occupied(interface, index)
             .unwrap_or_else(|| refused(io::Error::from_raw_os_error(-link)))),
         error => Err(refused(io::Error::from_raw_os_error(error))),
@@ -137,25 +141,25 @@ fn attach(
 
 fn index_of(name: &str) -> Option<i32> {
     let name = CString::new(name).ok()?;
-    // SAFETY: the name is a string of C.
+    // SAFETY: the name ends with 0, and the call only reads it.
     let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
     i32::try_from(index).ok().filter(|index| *index > 0)
 }
 
-/// XDP of an interface, before the program is attached.
+/// State of XDP on an interface, before Weir's program is attached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XdpState {
-    /// Name and number of the XDP program that is attached, in any mode.
+    /// Name and number of the XDP program that is attached, in any mode. `None` if there is none.
     pub program: Option<(String, u32)>,
-    /// Whether the driver has native XDP; `None`: the kernel does not tell (before 6.3).
+    /// Whether the driver has native XDP. `None` if the kernel does not report it (before 6.3).
     pub native: Option<bool>,
 }
 
 impl XdpState {
-    /// Examines the interface `name` of the network namespace of this thread.
+    /// Examines the interface `name` in the network namespace of this thread.
     ///
     /// # Errors
-    /// Fails with ENODEV when there is none, otherwise with the kernel's error.
+    /// Fails with ENODEV when there is no such interface, otherwise with the kernel's error.
     pub fn of(name: &str) -> io::Result<Self> {
         let index = index_of(name).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
         Self::at(index)
@@ -166,7 +170,7 @@ impl XdpState {
             sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as libbpf_sys::size_t,
             ..Default::default()
         };
-        // SAFETY: libbpf writes to the options, which outlive the call and contain their size.
+        // SAFETY: libbpf writes to the options, which outlive the call and contain their own size.
         let failed = unsafe { libbpf_sys::bpf_xdp_query(index, 0, &raw mut there) };
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
@@ -185,17 +189,17 @@ impl XdpState {
     }
 }
 
-/// NETDEV_XDP_ACT_BASIC and _REDIRECT of <linux/netdev.h>: the driver runs programs, and these may
-/// redirect packets.
+/// NETDEV_XDP_ACT_BASIC and NETDEV_XDP_ACT_REDIRECT of <linux/netdev.h>: the driver runs programs,
+/// and these may redirect packets.
 const NATIVE: u64 = 3;
 
-/// Whether the kernel reports the XDP features of drivers: from 6.3 on.
+/// Whether the kernel reports the XDP features of drivers. It does from 6.3 on.
 fn tells_features() -> bool {
     procfs::sys::kernel::Version::current()
         .is_ok_and(|version| (version.major, version.minor) >= (6, 3))
 }
 
-/// Name of the program with this number; `?` if it may not be read.
+/// Name of the BPF program with this number, or `?` if this process may not read it.
 fn name_of(number: u32) -> String {
     ProgramHandle::from_prog_id(number).map_or_else(
         |_| "?".to_owned(),
@@ -203,7 +207,8 @@ fn name_of(number: u32) -> String {
     )
 }
 
-/// The error that names the program which is attached to the interface, in any mode.
+/// Makes the error that names the program attached to the interface, in any mode. `None` if no
+/// program is attached.
 fn occupied(interface: &InterfaceName, index: i32) -> Option<ExactError> {
     let (name, number) = XdpState::at(index).ok()?.program?;
     Some(ExactError::Occupied {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Counterparts of the declarations in `src/bpf/table.h`.
+//! Rust counterparts of the declarations in `src/bpf/table.h`.
 use weir_core_sys::demux::{Head, Slot};
 
-/// Slots of a table: twice the number of sockets that always find room.
+/// Slots of a table. Half as many sockets always find room.
 pub const SLOTS: usize = 16_384;
-/// Number of tables, one for each family.
+/// Number of tables: one for each version of IP.
 pub const FAMILIES: usize = 2;
 /// Most classes.
 pub const CLASSES: usize = 8;
 /// Number of reasons for leaving packets to the kernel.
 pub const REASONS: usize = 9;
-/// Number of ports that are counted: UDP's, then TCP's.
+/// Number of ports that are counted: first all of UDP, then all of TCP.
 pub const PORTS: usize = 131_072;
 /// Stands for the CPU on which the packet arrived.
 pub const SAME_CPU: u32 = u32::MAX;
@@ -25,7 +25,7 @@ struct RawTable {
     slots: [Slot; SLOTS],
 }
 
-/// The structure `weir_xdp_counts_t`, in words.
+/// The structure `weir_xdp_counts_t`, in 64-bit words.
 #[repr(C)]
 struct RawCounts {
     given: [u64; CLASSES],
@@ -34,16 +34,16 @@ struct RawCounts {
     unused: [u64; 7],
 }
 
-/// Words of `weir_xdp_table_t`.
+/// Length of `weir_xdp_table_t` in 64-bit words.
 pub const TABLE_WORDS: usize = size_of::<RawTable>() / 8;
-/// Words of `weir_xdp_counts_t`.
+/// Length of `weir_xdp_counts_t` in 64-bit words.
 pub const COUNTS_WORDS: usize = size_of::<RawCounts>() / 8;
-/// Word at which the counts of dropped packets begin.
+/// Index of the word at which the counts of dropped packets begin.
 pub const DROPPED_AT: usize = std::mem::offset_of!(RawCounts, dropped) / 8;
-/// Word at which the counts of packets that were left to the kernel begin.
+/// Index of the word at which the counts of packets that were left to the kernel begin.
 pub const LEFT_AT: usize = std::mem::offset_of!(RawCounts, left) / 8;
 
-// The C side asserts the same numbers.
+// src/bpf/table.h asserts the same numbers.
 const _: () = {
     use std::mem::offset_of;
     assert!(size_of::<Head>() == 14 && size_of::<Slot>() == 8);
@@ -60,7 +60,8 @@ fn word(bytes: impl IntoIterator<Item = u8>) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// Words of a `weir_xdp_table_t`. The kernel reads them one by one, so they are made one by one.
+/// The words of a `weir_xdp_table_t`. They are made one at a time, since they are also written to
+/// the map one at a time.
 pub fn table<'a>(
     head: &Head,
     slots: &'a [Slot],

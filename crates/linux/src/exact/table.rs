@@ -13,12 +13,12 @@ use crate::receivers::Family;
 /// Reason why a table was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// There are fewer classes.
+    /// The class does not exist.
     #[error(
         "there is no class {class}: there are {classes} classes, numbered from 0 (the least urgent)"
     )]
     Class {
-        /// The class that was asked for.
+        /// Number of the class that the caller named.
         class: u8,
         /// Number of classes.
         classes: u8,
@@ -31,7 +31,7 @@ pub enum TableError {
     Publish(#[from] libbpf_rs::Error),
 }
 
-/// One of the two sets of tables that the program has.
+/// One of the two sets of tables that the program has in its memory.
 #[derive(Debug)]
 struct Copy {
     map: MapHandle,
@@ -40,9 +40,9 @@ struct Copy {
 
 /// The receivers with their classes. [`publish`](Table::publish) passes changes to the program.
 ///
-/// The originals are core's tables in this process: one for IPv4 and packets without IP, and one
-/// for IPv6. The program has two copies of both: it looks up in one, while the other is overwritten
-/// and then takes its place. So a lookup never sees an incomplete change.
+/// The originals are core's tables in this process: one for IPv4 and for packets without IP, and
+/// one for IPv6. The program has two copies of both. It uses one copy while the other is
+/// overwritten, and then the two change places. So a lookup never sees an incomplete change.
 #[derive(Debug)]
 pub struct Table {
     originals: [Demux; FAMILIES],
@@ -56,16 +56,16 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates an empty table. `copies` are the two of the program, which uses the first; `map` has
-    /// the numbers of the classes' CPUMAPs.
+    /// Creates an empty table. `copies` are the two copies in the program's memory, of which the
+    /// program uses the first. `map` is the map with the numbers of the classes' CPUMAPs.
     pub(super) fn new(
         copies: [MapHandle; 2],
         in_use: MapHandle,
         classes: u8,
         map: [u32; CLASSES],
     ) -> std::io::Result<Self> {
-        // Packets without a receiver have no class: the program leaves them to the kernel. The
-        // program could not find a reader with a number above that of the slots.
+        // Packets without a receiver have no class, so the program leaves them to the kernel.
+        // Reader numbers end at the number of slots, since the program could not find a higher one.
         let original =
             Demux::new(SLOTS, usize::from(u16::MAX), None, None).map_err(std::io::Error::other)?;
         let originals = [original.clone(), original];
@@ -104,13 +104,13 @@ impl Table {
         &mut self.originals[usize::from(family == Family::V6)]
     }
 
-    /// Lets `reader`, the caller's name for a process, read packets for `key` of `family`. A reader
-    /// has one class, the latest one, in all its sockets. A socket with several readers has the
-    /// class of the most urgent one.
+    /// Binds `reader` to `key` of `family`. `reader` is a number that the caller chooses for a
+    /// process. A reader has one class for all of its sockets: the class of the latest call. If a
+    /// socket has several readers, their most urgent class counts.
     ///
     /// # Errors
-    /// Fails when there is no such class or key, or no room: 8,192 sockets of a family always find
-    /// room, up to 16,384 may.
+    /// Fails when there is no such class or key, or no room. 8,192 sockets of a version of IP
+    /// always find room, and up to 16,384 may.
     pub fn bind_in(
         &mut self,
         family: Family,
@@ -124,10 +124,10 @@ impl Table {
         Ok(())
     }
 
-    /// Does the same for both families.
+    /// Binds `reader` to `key` of both versions of IP.
     ///
     /// # Errors
-    /// Fails as [`bind_in`](Self::bind_in) does; then nothing is changed.
+    /// Fails as [`bind_in`](Self::bind_in) does. Nothing is changed then.
     pub fn bind(&mut self, key: SocketKey, reader: u16, class: u8) -> Result<(), TableError> {
         self.bind_in(Family::V4, key, reader, class)?;
         let other = self.bind_in(Family::V6, key, reader, class);
@@ -137,10 +137,10 @@ impl Table {
         other
     }
 
-    /// Stops `reader` from reading packets for `key` of `family`.
+    /// Removes the binding of `reader` to `key` of `family`.
     ///
     /// # Errors
-    /// Fails when it does not read them.
+    /// Fails when there is no such binding.
     pub fn unbind_in(
         &mut self,
         family: Family,
@@ -152,19 +152,19 @@ impl Table {
         Ok(())
     }
 
-    /// Does the same for both families.
+    /// Removes the bindings of `reader` to `key` of both versions of IP.
     ///
     /// # Errors
-    /// Fails when it does not read one of them.
+    /// Fails when one of the bindings does not exist.
     pub fn unbind(&mut self, key: SocketKey, reader: u16) -> Result<(), TableError> {
         let both = Family::ALL.map(|family| self.unbind_in(family, key, reader));
         both.into_iter().collect()
     }
 
-    /// Changes the class of `reader` in all its sockets.
+    /// Changes the class of `reader` for all of its sockets.
     ///
     /// # Errors
-    /// Fails when there is no such class, or it reads no socket.
+    /// Fails when there is no such class, or when `reader` has no sockets.
     pub fn set_class(&mut self, reader: u16, class: u8) -> Result<(), TableError> {
         self.check(class)?;
         let done = Family::ALL.map(|family| self.original(family).set_class(reader, class));
@@ -175,13 +175,15 @@ impl Table {
         Ok(())
     }
 
-    /// Sets the CPU of a class's bottom half from the next [`publish`](Table::publish) on.
+    /// Sets the CPU on which the bottom half of a class runs, from the next
+    /// [`publish`](Table::publish) on.
     pub(super) fn place(&mut self, class: usize, cpu: u32) {
         self.is_changed |= self.cpu[class] != cpu;
         self.cpu[class] = cpu;
     }
 
-    /// Receiver of a frame, once all changes are published.
+    /// Looks up the receiver of a packet, as the program will after the next
+    /// [`publish`](Table::publish).
     #[must_use]
     pub fn classify(&self, packet: &Packet) -> Lookup {
         /// The EtherType of IPv6.
@@ -189,14 +191,14 @@ impl Table {
         self.originals[usize::from(packet.ethertype() == V6)].classify(packet)
     }
 
-    /// Passes all changes since the last call to the program at once. Without changes it does
-    /// nothing.
+    /// Passes all changes since the last call to the program, at once. Does nothing without
+    /// changes.
     ///
-    /// It returns when no CPU looks up in the former table any more, after some milliseconds to
-    /// some tens of them. So many changes should be published together.
+    /// It returns after some milliseconds to some tens of them, when no CPU uses the former copy
+    /// any more. So many changes should be published together.
     ///
     /// # Errors
-    /// Fails with [`TableError::Publish`]; another call tries again.
+    /// Fails with [`TableError::Publish`]. The next call tries again.
     pub fn publish(&mut self) -> Result<(), TableError> {
         if !self.is_changed {
             return Ok(());
@@ -208,13 +210,14 @@ impl Table {
             layout::table(head, slots, &self.cpu, &self.map)
         });
         for (to, from) in copy.memory.elements().iter().zip(words) {
-            // Words that are equal are not written, so that they stay in the caches of other CPUs.
+            // A word that has not changed is not written, so that it stays in the caches of other
+            // CPUs.
             if to.load(Ordering::Relaxed) != from {
                 to.store(from, Ordering::Relaxed);
             }
         }
-        // The kernel returns from a change of a map of maps when all programs that were running
-        // have ended.
+        // The kernel returns from a change of a map of maps only when all programs that were
+        // running have ended.
         self.in_use.update(
             &0_u32.to_ne_bytes(),
             &copy.map.as_fd().as_raw_fd().to_ne_bytes(),

@@ -15,47 +15,47 @@ use crate::settings::{
 use crate::threads::{KernelThread, Thread, Work};
 use crate::urgency::Urgency;
 
-/// Number of polls without a packet that end a deferral. After them the interface waits for an
-/// interrupt again.
+/// Number of polls in a row that find no packet before a deferral ends. The interface then waits
+/// for an interrupt again.
 const EMPTY_POLLS: u32 = 2;
 
 /// Shortest run time of SCHED_DEADLINE that the kernel accepts.
 pub(super) const LEAST_RUNTIME: Duration = Duration::from_nanos(1024);
 
-/// Wanted state of one interface.
+/// Wanted state of one interface. A field that is `None` means that the setting is not changed.
 #[derive(Debug, Clone)]
 pub struct Device {
     /// The interface.
     pub interface: NetDevice,
-    /// Urgency of the most urgent of its receivers.
+    /// Urgency of the most urgent receiver of the interface.
     pub urgency: Urgency,
-    /// Limit or urgency of its threads; `None`: they have `urgency`.
+    /// Cap or urgency of the interface's threads. `None` means that they have `urgency`.
     pub top_half: Option<TopHalf>,
-    /// Highest urgency of threads that follow receivers (the mode predicted); their policies are
-    /// not set here. `None`: they do not follow.
+    /// Highest urgency of the interface's threads if they follow receivers (mode predicted). Their
+    /// policies are not set here then. `None` means that they do not follow receivers.
     pub follows: Option<Urgency>,
-    /// Time for which packets may wait for the next poll instead of an interrupt each; `None`: it
-    /// is not changed.
+    /// Time for which packets may wait for the next poll, instead of causing an interrupt each.
     pub deferral: Option<Duration>,
-    /// Time for which the card gathers packets before an interrupt, in whole microseconds; `None`:
-    /// it is not changed. The queue of `steered` does not gather.
+    /// Time for which the card gathers packets before an interrupt. It is rounded down to
+    /// microseconds. It does not apply to the queue of `steered`.
     pub gathering: Option<Duration>,
-    /// Packets for which each receive queue of the card has room at least, or as many as it can
-    /// have; `None`: it is not changed.
+    /// Number of packets for which each receive queue of the card has room. It is set to at least
+    /// this number, or to the most that the card allows.
     pub ring: Option<u32>,
-    /// Packets that get the last receive queue for themselves, if the card can steer and has more
-    /// than one queue.
+    /// Packets that get the last receive queue for themselves, if the card can steer packets and
+    /// has more than one queue.
     pub steered: Vec<FlowSpec>,
-    /// Urgency of the most urgent receiver of all other packets, which the threads of the other
-    /// queues get if these are known.
+    /// Urgency of the most urgent receiver of all packets other than `steered`. The threads of the
+    /// other queues get this urgency if they are known.
     pub others: Urgency,
-    /// CPUs that run the stack for it, if the card does not spread packets itself (veth); `None`:
-    /// it is not changed.
+    /// CPUs that run the network stack for the interface's packets, if the card does not spread
+    /// packets itself (veth).
     pub spread: Option<Cpus>,
 }
 
 impl Device {
-    /// An interface whose most urgent receiver has `urgency`; nothing else is wanted.
+    /// Creates the state of an interface whose most urgent receiver has `urgency`. No other setting
+    /// changes.
     #[must_use]
     pub fn new(interface: NetDevice, urgency: Urgency) -> Self {
         Self {
@@ -72,30 +72,30 @@ impl Device {
         }
     }
 
-    /// Whether the thread of a queue for the most urgent packets has a policy of its own. A stated
-    /// urgency or cap applies to all threads.
+    /// Whether the thread of the queue for the most urgent packets has a policy other than that of
+    /// the other queues. If the file states an urgency or a cap, all threads have that.
     pub(super) fn tells_queues_apart(&self) -> bool {
         self.top_half.is_none() && self.follows.is_none() && self.others < self.urgency
     }
 
-    /// Whether threads take packets from it, and not its interrupts.
+    /// Whether threads take the packets from the interface. Otherwise its interrupts do.
     pub(super) fn has_threads(&self) -> bool {
         self.top_half != Some(TopHalf::Interrupt)
     }
 
-    /// Policy of each of its `number` receiving threads. A cap is divided between them, since all
-    /// can run on one CPU.
+    /// Policy of each of the interface's receiving threads, of which there are `number`. A cap is
+    /// divided by `number`, since all threads may run on one CPU.
     pub(super) fn policy(&self, number: usize) -> SchedPolicy {
         match self.top_half {
-            // Without a thread this is for those of interrupts (PREEMPT_RT).
+            // With `TopHalf::Interrupt` the policy is for the threads of interrupts (PREEMPT_RT).
             None | Some(TopHalf::Interrupt) => self.urgency.policy(),
             Some(TopHalf::Urgency(priority)) => {
                 Urgency::new(priority).unwrap_or(Urgency::MOST).policy()
             }
             Some(TopHalf::Cap { runtime, period }) => {
                 let parts = u32::try_from(number.max(1)).unwrap_or(u32::MAX);
-                // A share that is too short for the kernel becomes the same share of a longer
-                // period.
+                // The kernel refuses a run time that is too short. Run time and period are doubled
+                // then, which keeps the share.
                 let (mut runtime, mut period) = (runtime / parts, period);
                 while runtime < LEAST_RUNTIME && !runtime.is_zero() {
                     runtime *= 2;
@@ -110,12 +110,12 @@ impl Device {
         }
     }
 
-    /// Kernel threads that work for it now: those of its NAPI instances, and those of its
-    /// interrupts if they have threads (PREEMPT_RT).
+    /// Kernel threads that work for the interface now: those of its NAPI instances, and those of
+    /// its interrupts where interrupts have threads (PREEMPT_RT).
     ///
-    /// NAPI's threads have the interface's name. An interface of another network namespace may have
-    /// the same name, and any user can create one. From Linux 6.8 on the kernel reports which
-    /// threads belong to it.
+    /// The names of NAPI threads contain the name of the interface. An interface of another network
+    /// namespace may have the same name, and any user can create one. From Linux 6.8 on, the kernel
+    /// reports which threads belong to which interface.
     ///
     /// # Errors
     /// Fails when /proc cannot be read.
@@ -129,11 +129,12 @@ impl Device {
         })?;
         let index = self.interface.index;
         let Ok(instances) = self.interface.inside(|| netlink::threads(index)) else {
-            // The kernel does not report them.
+            // The kernel does not report which threads belong to the interface, so their names
+            // decide.
             return Ok(named);
         };
-        // The kernel reports no instances of an interface that is down. For an interface without a
-        // device, either none of the instances has a number or all have.
+        // The kernel reports no instances of an interface that is down. The instances of an
+        // interface without a device either all have a number or all have none.
         let has_numberless = open.is_some_and(|open| {
             let is_device = || open.list("device").is_ok_and(|of| !of.is_empty());
             open.is_up().is_ok_and(|up| up) && (instances.is_empty() || is_device())
@@ -141,8 +142,8 @@ impl Device {
         Ok(own(named, &instances, has_numberless))
     }
 
-    /// Policies of `threads`, which are its own, if the NAPI instance `own` serves only the most
-    /// urgent packets.
+    /// Policies of `threads`, which belong to the interface. `own` is the number of the NAPI
+    /// instance that serves only the most urgent packets, or `None` if there is no such instance.
     pub(super) fn policies(
         &self,
         threads: &[KernelThread],
@@ -151,7 +152,8 @@ impl Device {
         let is_own =
             |thread: &KernelThread| matches!(thread.work, Work::Napi { id, .. } if Some(id) == own);
         if self.tells_queues_apart() && threads.iter().any(is_own) {
-            // Threads of interrupts wake the threads of all queues.
+            // Threads of interrupts get the highest urgency, since they wake the threads of all
+            // queues.
             let of = |thread: &KernelThread| {
                 if is_napi(thread) && !is_own(thread) {
                     self.others.policy()
@@ -163,13 +165,13 @@ impl Device {
             return policies.collect();
         }
         let of_napi = || threads.iter().filter(|thread| is_napi(thread));
-        // If all instances seem to send only (tunnels), they receive.
+        // If all instances seem only to send (tunnels), they receive, too.
         let all_send = of_napi().all(only_sends);
         let receives = |thread: &KernelThread| is_napi(thread) && (all_send || !only_sends(thread));
         let of_receiving = self.policy(threads.iter().filter(|thread| receives(thread)).count());
-        // Threads of interrupts only wake NAPI's threads, and sent packets belong to no flood. So
-        // these threads precede only what the interface's receivers precede, and get no part of a
-        // cap.
+        // Threads of interrupts only wake NAPI threads, and threads that only send handle no
+        // packets of a flood. So both have the urgency of the interface's receivers, and no part of
+        // a cap.
         let of_others = match of_receiving {
             SchedPolicy::Deadline { .. } => self.urgency.policy(),
             policy => policy,
@@ -188,12 +190,13 @@ impl Device {
     }
 }
 
-/// The threads of `named` that belong to an interface with these NAPI instances and their threads.
+/// Selects the threads of `named` that belong to an interface. `instances` are the interface's NAPI
+/// instances, each with the number of its thread.
 ///
-/// If the interface may have threads of instances without a number, too, they were created together
-/// with the others: for each of those, the thread that was created closest to it is included, if
-/// that was within the same second. If no instance has a number (tunnels), nothing distinguishes
-/// them.
+/// The interface may also have instances without a number (`has_numberless`). The kernel creates
+/// their threads together with the others. So for each thread with a number, the closest thread
+/// without one is included, if both were created within the same second. If no instance has a
+/// number (tunnels), all threads of the name are included, since nothing distinguishes them.
 fn own(
     named: Vec<KernelThread>,
     instances: &BTreeMap<u32, Option<u32>>,
@@ -224,7 +227,7 @@ fn own(
         {
             own.push(numberless.remove(at));
         }
-        // A thread that was created before its instance had a number has none in its name.
+        // A thread that was created before its instance got a number has the number 0 in its name.
         if let (Some(number), Work::Napi { id, .. }) = (number_of(&of), &mut of.work) {
             *id = number;
         }
@@ -234,19 +237,19 @@ fn own(
     own
 }
 
-/// Whether the thread serves a NAPI instance; else it serves an interrupt.
+/// Whether the thread serves a NAPI instance. Otherwise it serves an interrupt.
 pub(super) fn is_napi(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { .. })
 }
 
-/// Whether the thread only cleans up after sending. The kernel gives no number to instances that
-/// nobody may poll for packets.
+/// Whether the thread only cleans up after sending. The kernel gives no number to NAPI instances
+/// that are never polled for packets.
 fn only_sends(thread: &KernelThread) -> bool {
     matches!(thread.work, Work::Napi { id: 0, .. })
 }
 
-/// Settings of the interface itself. The time of a deferral is set before the number that turns it
-/// on, and restored after it.
+/// Settings of the interface itself. The time of a deferral is set before the number that turns the
+/// deferral on, so the time is restored after the number.
 pub(super) fn settings(
     device: &Device,
     notes: &mut Vec<Note>,
@@ -278,7 +281,8 @@ pub(super) fn settings(
         "threaded".into(),
         u8::from(device.has_threads()).to_string(),
     );
-    // Drivers create their queues anew for this, so it comes first, and is restored last.
+    // Drivers create their queues anew when the ring changes, so the ring is set first and restored
+    // last.
     if let Some(packets) = device.ring {
         wanted.insert(0, ring(interface, &open, packets));
     }
@@ -291,19 +295,20 @@ pub(super) fn settings(
     Ok(wanted)
 }
 
-/// Room for `packets` in each receive queue, or for as many as the card can have; never less than
-/// now.
+/// The setting of the receive ring and its value: room for `packets` in each receive queue, or the
+/// most that the card allows, but never less than now.
 fn ring(interface: &NetDevice, open: &OpenInterface, packets: u32) -> (Setting, Value) {
     let setting = Setting::Ring {
         interface: interface.clone(),
     };
-    // If it cannot be read it cannot be set, and the caller notes that it is missing.
+    // If the value cannot be read, it cannot be set either, and the caller notes that the setting
+    // is missing.
     let wanted = ethtool::ring(open).map_or(packets, |ring| ring.at_least(packets));
     (setting, Value::Packets(wanted))
 }
 
-/// Lets each queue except `steered` gather packets for `time`. The whole card does if its queues
-/// have no settings of their own and none is steered.
+/// Lets each queue but `steered` gather packets for `time`. If the queues have no settings of their
+/// own, the whole card gathers packets, unless one of its queues is steered.
 fn gathering(
     device: &Device,
     open: &OpenInterface,
@@ -327,17 +332,18 @@ fn gathering(
             interface: device.interface.clone(),
             queue,
         };
-        // If it cannot be read it cannot be set, and the caller notes that it is missing.
+        // If the value cannot be read, it cannot be set either, and the caller notes that the
+        // setting is missing.
         let now = ethtool::coalescing(open, queue).unwrap_or_default();
         let value = Value::Coalescing(now.with_receive_microseconds(microseconds));
         wanted.push((setting, value));
     }
 }
 
-/// Numbers of an interface's interrupts; empty if it has no device.
+/// Numbers of an interface's interrupts. The list is empty if the interface has no device.
 fn interrupts(open: &OpenInterface) -> Vec<u32> {
-    // The interrupts of a virtio device belong to the PCI device behind it. Behind a PCI device is
-    // a bridge, whose interrupts are its own.
+    // The interrupts of a virtio device belong to the PCI device that is its parent. The parent of
+    // a PCI device is a bridge, which has interrupts of its own.
     let folder = if open.read("device/class").is_ok() || open.read("device/features").is_err() {
         "device"
     } else {
@@ -351,7 +357,7 @@ fn interrupts(open: &OpenInterface) -> Vec<u32> {
     listed
         .chain(single)
         .filter_map(|number| number.trim().parse().ok())
-        // The number 0 means that there is none.
+        // The number 0 means that there is no interrupt.
         .filter(|number| *number != 0)
         .collect()
 }
@@ -373,7 +379,7 @@ mod tests {
                 thread(1, 5_000, "napi/eth0-0"),
                 thread(7, 9_000, "napi/eth0-8193"),
                 thread(8, 9_001, "napi/eth0-0"),
-                // This instance got its number later.
+                // The instance of this thread got its number after the thread was created.
                 thread(9, 9_001, "napi/eth0-0"),
                 thread(10, 9_002, "napi/eth0-0"),
                 thread(20, 9_003, "napi/eth0-0"),
@@ -398,8 +404,7 @@ mod tests {
             told.iter().map(|of| of.thread.tid).collect::<Vec<_>>(),
             [7, 9, 30]
         );
-        // One instance is not threaded yet; the second interface has only instances without a
-        // number.
+        // One instance has no thread yet. The second interface has only instances without a number.
         assert_eq!(tids(&[(4, None)]), [30]);
         assert_eq!(tids(&[]), [1, 8, 9, 10, 20, 30]);
         assert_eq!(own(named(), &BTreeMap::new(), false).len(), 1);
@@ -484,7 +489,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(priorities(&device, Some(8194)), [10, 40, 40]);
-        // The thread of the queue is unknown, or does not exist.
+        // The thread of the queue for the most urgent packets is unknown or does not exist.
         assert_eq!(priorities(&device, None), [40, 40, 40]);
         assert_eq!(priorities(&device, Some(9)), [40, 40, 40]);
         let placed = Device {

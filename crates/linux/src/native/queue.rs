@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A receive queue for the most urgent packets alone: rules bring them there, the card spreads the
-//! rest over the other queues, and its thread can have a policy of its own.
+//! A receive queue for the most urgent packets alone. Rules bring these packets to the queue, and
+//! the card spreads all other packets over the other queues. So the queue's thread can have a
+//! policy of its own.
 use super::{Device, Note};
 use crate::settings::steering::{self, FlowSpec, Rule, RuleTable};
 use crate::settings::{OpenInterface, Setting, Value, netlink};
@@ -10,15 +11,15 @@ use crate::settings::{OpenInterface, Setting, Value, netlink};
 pub(super) struct UrgentQueue {
     /// Number of the queue: the last one.
     pub queue: u32,
-    /// Settings that are needed for it; empty once they are made.
+    /// Settings that the queue needs. The list is empty once all of them are made.
     pub wanted: Vec<(Setting, Value)>,
-    /// Number of the NAPI instance that serves it; none: the driver does not tell.
+    /// Number of the NAPI instance that serves the queue. `None` if the driver does not report it.
     pub instance: Option<u32>,
 }
 
 impl UrgentQueue {
-    /// Finds the queue of `device`; none if nothing is steered, or if the card cannot steer, which
-    /// is noted.
+    /// Finds the queue of `device`. `None` if nothing is steered, or if the card cannot steer
+    /// packets; the latter is added to `notes`.
     pub(super) fn of(device: &Device, open: &OpenInterface, notes: &mut Vec<Note>) -> Option<Self> {
         if device.steered.is_empty() {
             return None;
@@ -79,7 +80,8 @@ impl UrgentQueue {
     }
 }
 
-/// Gives the places of `queue` in `table` to the other queues in turn; none if it has no places.
+/// Replaces `queue` in `table` by the other queues, each in its turn. `None` if the table does not
+/// contain `queue`.
 fn without(table: &[u32], queue: u32) -> Option<Vec<u32>> {
     let mut others = (0..queue).cycle();
     let other = |of: &u32| {

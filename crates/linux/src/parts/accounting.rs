@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account in a run: updated once a second, shown in the status, and the source of messages
-//! when an overload begins or ends.
+//! The account in a run. It is updated once a second and shown in the status. It reports when an
+//! overload begins or ends.
 use std::time::{Duration, Instant};
 
 use miette::IntoDiagnostic as _;
@@ -10,19 +10,19 @@ use super::Messages;
 use crate::account::{self, Accountant, DemuxCounts, Event};
 use crate::receivers::ReceiverTable;
 
-/// Period in which counters are divided and booked.
+/// Period in which the counters are read and booked.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The part that keeps the account.
 pub struct Accounting {
     accountant: Accountant,
     due: Instant,
-    /// Message about the present overload.
+    /// Message about the present overload. `None` if there is none.
     overload: Option<String>,
 }
 
 impl Accounting {
-    /// Loads the programs.
+    /// Loads and attaches the BPF programs of the account.
     pub fn start(options: account::Options) -> miette::Result<Self> {
         Ok(Self {
             accountant: Accountant::start(options).into_diagnostic()?,
@@ -36,7 +36,8 @@ impl Accounting {
         self.due
     }
 
-    /// Books the counters if it is time. `given` is called only then.
+    /// Books the counters if a period has passed. Only then does it call `given`, which reads the
+    /// counters of mode exact.
     pub fn turn(
         &mut self,
         receivers: Option<&ReceiverTable>,
@@ -47,7 +48,8 @@ impl Accounting {
         let Some(receivers) = receivers.filter(|_| now >= self.due) else {
             return Ok(());
         };
-        // The next turn is a period later even after an error, so that it is not tried without end.
+        // After an error, too, the next turn is a period later. Otherwise the loop would try again
+        // at once without end.
         self.due = now + PERIOD;
         let event = self.accountant.turn(receivers, given().as_ref());
         if let Some(event) = event.into_diagnostic()? {
@@ -70,9 +72,9 @@ impl Accounting {
         Ok(())
     }
 
-    /// Status of the account, with the message about the present overload.
+    /// Status of the account, including the message about the present overload.
     pub fn status(&self) -> Value {
-        // The account has no maps with keys that JSON cannot have, so it can be written.
+        // Serializing cannot fail: all maps of the report have keys that JSON allows.
         let mut status = serde_json::to_value(self.accountant.report()).unwrap_or(Value::Null);
         status["overload"] = json!(self.overload);
         status

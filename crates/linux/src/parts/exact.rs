@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode exact in a run: the program on each interface, the table with the receivers, and the
-//! classes with their urgencies.
+//! Mode exact in a run: the program on each interface, the table of receivers, and the classes with
+//! their urgencies.
 use std::collections::{BTreeMap, BTreeSet};
 
 use miette::IntoDiagnostic as _;
@@ -18,10 +18,10 @@ use crate::system::Node;
 use crate::urgency::Urgency;
 use crate::veth::Checksums;
 
-/// Status of the mode.
+/// Section of mode exact in the status.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Names of the interfaces with the program.
+    /// Names of the interfaces to which the program is attached.
     pub interfaces: Vec<String>,
     /// Classes in ascending order of their urgencies.
     pub classes: Vec<ClassStatus>,
@@ -29,19 +29,18 @@ pub struct Status {
     pub left: BTreeMap<DemuxReason, u64>,
     /// Number of ports whose packets are given to a class.
     pub sockets: usize,
-    /// Number of ports for which the table has no room, so that their packets are left to the
-    /// kernel.
+    /// Number of ports for which the table has no room. Their packets are left to the kernel.
     pub without_room: usize,
 }
 
 /// A class in the [`Status`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassStatus {
-    /// Urgency of its receivers.
+    /// Urgency of the class's receivers.
     pub urgency: Urgency,
-    /// Packets that were given to its threads.
+    /// Packets that were given to the threads of the class.
     pub given: u64,
-    /// Packets of these that were dropped, since a queue was full.
+    /// The part of `given` that was dropped, since a queue was full.
     pub dropped: u64,
     /// Threads of the class, one on each CPU.
     pub threads: Vec<ThreadStatus>,
@@ -50,34 +49,34 @@ pub struct ClassStatus {
 /// A kernel thread of a class in the [`Status`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStatus {
-    /// Its number.
+    /// Number of the thread.
     pub tid: Tid,
     /// CPU on which it runs.
     pub cpu: u32,
-    /// Policy that it has now.
+    /// Policy that the thread has now.
     pub policy: SchedPolicy,
 }
 
 /// The part that gives each packet to the thread of its receiver's class.
 pub struct Demultiplexing {
     node: Node,
-    /// Whether packets have their checksums even where that cannot be checked.
+    /// Whether packets count as having checksums where that cannot be checked.
     trusted: bool,
     exact: Exact,
     bindings: Bindings,
-    /// Urgencies that the file states for ports, whoever reads them. They hold even while nobody
-    /// does: if real-time processes leave this process no time, it learns too late who has bound a
-    /// port.
+    /// Urgencies that the file states for ports, whoever reads them. They apply even while nobody
+    /// reads the port. Otherwise, if real-time processes leave this process no time, it would learn
+    /// too late that a port was bound.
     stated: BTreeMap<PacketKey, Urgency>,
     /// Where the packets of the present interfaces can get to.
     reaches: Vec<Reach>,
-    /// Whether the bindings may be out of date.
+    /// Whether the bindings may be out of date and must all be compared again.
     is_stale: bool,
 }
 
 impl Demultiplexing {
-    /// Attaches the program to the interfaces. Before the first turn it leaves every packet to the
-    /// kernel.
+    /// Attaches the program to the interfaces. Until the first turn, the program leaves every
+    /// packet to the kernel.
     pub fn start(node: &Node, trusted: bool) -> miette::Result<Self> {
         let classes = assign::classes(&[], &node.urgencies(), &BTreeSet::new());
         let options = Options {
@@ -101,14 +100,15 @@ impl Demultiplexing {
 
     /// Adapts to CPUs and interfaces that appear and disappear.
     fn settle(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
-        // Their disappearance has been reported already.
+        // The result is ignored, since interfaces that have disappeared are reported elsewhere.
         let _ = self.exact.settle().into_diagnostic()?;
         for of in &self.node.interfaces {
             let has_it = self.exact.interfaces().any(|one| one.name == of.name);
             if has_it || !turn.presence.has(&of.name) {
                 continue;
             }
-            // The interface may be another one than `run` has checked.
+            // An interface that came back may be another one than the one that was checked at the
+            // start.
             let checksums = Checksums::of(&of.name).into_diagnostic()?;
             let name = of.name.clone();
             if let Some(lack) = Lack::of_checksums(checksums, name, self.trusted) {
@@ -122,7 +122,7 @@ impl Demultiplexing {
         Ok(())
     }
 
-    /// Updates the receivers of `keys`, or of all keys.
+    /// Updates the receivers of `keys`, or of all keys if `keys` is `None`.
     fn update(
         &mut self,
         receivers: &ReceiverTable,
@@ -161,7 +161,7 @@ impl Demultiplexing {
     }
 }
 
-/// A key in the form of core's table.
+/// Converts a key to the form of core's table.
 fn named(key: PacketKey) -> demux::SocketKey {
     match key.protocol {
         Protocol::Tcp => demux::SocketKey::tcp(key.port),
@@ -188,7 +188,8 @@ impl Part for Demultiplexing {
         if self.is_stale || !turn.changes.is_empty() {
             let changed = || turn.changes.iter().map(TableChange::key).collect();
             let keys = (!self.is_stale).then(changed);
-            // After an error, which may have come halfway, everything is compared again.
+            // After an error, some of the changes may have been made, so all keys are compared
+            // again.
             self.is_stale = true;
             self.update(receivers, keys)?;
             self.is_stale = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of a run on its terminal, or in the journal of its service.
+//! Messages of a run, on its terminal or in the journal of its service.
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,24 +8,24 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::{Value, json};
 use weir_report::plural;
 
-/// Longest wait for a reader, in milliseconds. After it a run does not wait again before the reader
-/// has read.
+/// Longest wait for a reader of the messages, in milliseconds. After such a wait, further messages
+/// are not waited for until the reader has read again.
 const PATIENCE: u16 = 1_000;
-/// Bytes that a pipe with room accepts at once (PIPE_BUF).
+/// Bytes that a pipe accepts without blocking when it is ready for writing (PIPE_BUF).
 const AT_ONCE: usize = 4_096;
 
-/// Writer of messages, in words or as one JSON object a line.
+/// Writer of messages, either in words or as one JSON object per line.
 #[derive(Debug)]
 pub struct Messages {
     json: bool,
     lines: HashSet<String>,
-    /// Number of lines left out since the reader last read.
+    /// Number of lines that were left out since the reader last read.
     unread: Cell<u64>,
 }
 
 impl Messages {
-    /// Whether messages are JSON on standard output. Otherwise they are words: results on standard
-    /// output, all others on standard error.
+    /// Creates a writer. With `json`, all messages are JSON on standard output. Otherwise they are
+    /// words: results on standard output, all others on standard error.
     #[must_use]
     pub fn new(json: bool) -> Self {
         Self {
@@ -35,13 +35,13 @@ impl Messages {
         }
     }
 
-    /// Reports a message.
+    /// Reports a message under the event name `note`.
     pub fn line(&self, text: &str) {
         self.event("note", text, json!({}));
     }
 
-    /// Reports a message to which JSON adds more: `event` is its name, and the members of `more`
-    /// are added.
+    /// Reports a message. As JSON it is an object with the name `event`, the text, and the members
+    /// of `more`.
     pub fn event(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
             more["event"] = event.into();
@@ -52,7 +52,7 @@ impl Messages {
         }
     }
 
-    /// Reports a message, but only once.
+    /// Reports a message unless the same message was reported before.
     pub fn once(&mut self, text: &str) {
         if !self.lines.contains(text) {
             self.line(text);
@@ -60,8 +60,8 @@ impl Messages {
         }
     }
 
-    /// Reports a step of the run: `text` in words, or an object with the name `event` and the
-    /// members of `more`.
+    /// Reports a step of the run. In words it is `text`. As JSON it is an object with the name
+    /// `event` and the members of `more`.
     pub fn step(&self, event: &str, text: &str, mut more: Value) {
         if self.json {
             more["event"] = event.into();
@@ -71,8 +71,8 @@ impl Messages {
         }
     }
 
-    /// Writes a line. It neither fails nor waits if nobody reads: a full pipe, or a stopped
-    /// terminal, would keep a run from restoring settings.
+    /// Writes a line. It neither fails nor waits for long if nobody reads. Otherwise a full pipe or
+    /// a stopped terminal would keep a run from restoring settings.
     fn write(&self, to: impl AsFd, line: &str) {
         let unread = self.unread.get();
         let patience = if unread == 0 { PATIENCE } else { 0 };
@@ -89,8 +89,8 @@ impl Messages {
     }
 }
 
-/// Writes all bytes, and returns false if a piece finds no room within `patience` milliseconds. A
-/// reader that has closed its end counts as served.
+/// Writes all bytes. Returns false if there is no room for a piece of them within `patience`
+/// milliseconds. If the reader has closed its end, the bytes count as written.
 fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
     for piece in bytes.chunks(AT_ONCE) {
         let mut rest = piece;
@@ -144,7 +144,7 @@ mod tests {
             .read(&mut bytes)
             .unwrap();
         assert!(length > 10_000);
-        // The next reader learns of the lines that were left out.
+        // The next message also says how many lines were left out.
         messages.write(&writer, "again");
         drop(writer);
         let mut text = String::new();

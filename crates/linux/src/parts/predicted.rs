@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode predicted in a run: threads that follow receivers.
+//! Mode predicted in a run: the threads of interfaces follow the urgency of waiting receivers.
 use miette::IntoDiagnostic as _;
 use serde_json::{Value, json};
 use weir_model::Predict;
@@ -12,16 +12,16 @@ use crate::settings::{self, Journal, Setting};
 use crate::system::{Node, NodeInterface};
 use crate::urgency::Urgency;
 
-/// The part that gives each interface's threads the urgency of the receiver that they follow.
+/// The part that gives the threads of each interface the urgency of the receiver that they follow.
 pub struct PredictedPart {
     node: Node,
     predicted: Prediction,
-    /// Threads of each interface of the node.
+    /// Threads of each interface, in the order of the node's interfaces.
     threads: Vec<Threads>,
 }
 
 impl PredictedPart {
-    /// Loads the programs. No policy is set before the first turn.
+    /// Loads the BPF programs. No policy is set before the first turn.
     pub fn start(node: &Node) -> miette::Result<Self> {
         let mut devices = Vec::new();
         let mut threads = Vec::new();
@@ -42,7 +42,8 @@ impl PredictedPart {
         })
     }
 
-    /// Updates the threads of the interface with this number, and where its packets can get to.
+    /// Updates the threads of the interface with this number, and the receivers that its packets
+    /// can reach.
     fn look_at(&mut self, number: usize, journal: &mut Journal) -> miette::Result<()> {
         let of = &self.node.interfaces[number];
         self.predicted.set_reach(number, reach(of)?);
@@ -67,7 +68,7 @@ fn reach(of: &NodeInterface) -> miette::Result<Reach> {
         .map_err(|error| miette::miette!("the interface `{}` cannot be found: {error}", of.name))
 }
 
-/// All policies that a thread may get, the least urgent last.
+/// All policies that a thread may get. The least urgent policy is last.
 fn policies(most: Urgency) -> Vec<settings::Value> {
     let urgencies = (0..=most.get())
         .rev()
@@ -89,7 +90,7 @@ impl Part for PredictedPart {
                 if !turn.presence.has(&self.node.interfaces[number].name) {
                     continue;
                 }
-                // An error of one interface does not affect the others.
+                // An error with one interface does not affect the others.
                 match self.look_at(number, turn.journal) {
                     Err(error) if !turn.presence.is_outdated() => {
                         turn.messages.once(&format!("{error:#}"));

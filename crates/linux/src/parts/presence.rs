@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The presence of a run's interfaces: one may disappear, with its network namespace or without,
-//! and come back as another one with the same name.
+//! Which interfaces of a run are present. An interface may disappear, alone or with its network
+//! namespace. Another interface with the same name may then take its place.
 use std::collections::BTreeMap;
 use std::io;
 
@@ -8,17 +8,17 @@ use super::Messages;
 use crate::settings::NetDevice;
 use crate::system::Node;
 
-/// Interfaces as they were found last, by name; none: it has gone.
+/// The interfaces as they were at the last search, by name. `None` if the interface was missing.
 #[derive(Debug, Default)]
 pub struct Presence(BTreeMap<String, Option<NetDevice>>);
 
 impl Presence {
-    /// Looks for all interfaces of `node`, and reports which have gone and which are back since the
-    /// last time.
+    /// Searches for all interfaces of `node`. Reports which of them have disappeared or come back
+    /// since the last search.
     ///
     /// # Errors
-    /// Fails in the first look when one is missing, and in any look when the kernel does not
-    /// answer.
+    /// Fails in the first search if an interface is missing, and in any search if the kernel does
+    /// not answer.
     pub fn look(&mut self, node: &Node, messages: &Messages) -> miette::Result<()> {
         for of in &node.interfaces {
             let name = &of.name;
@@ -38,14 +38,14 @@ impl Presence {
         Ok(())
     }
 
-    /// Whether there is an interface with this name.
+    /// Whether the interface with this name was present at the last search.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(Option::is_some)
     }
 
-    /// Whether an interface has gone since the last look. That may be the cause of an error
-    /// meanwhile, and the next look reports it.
+    /// Whether an interface has disappeared or been replaced since the last search. That may be the
+    /// cause of other errors. The next search reports it.
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         let is_other = |(name, found): (&String, &Option<NetDevice>)| {
@@ -55,7 +55,7 @@ impl Presence {
     }
 }
 
-/// What has happened to an interface that is not found by its name any longer.
+/// Describes what has happened to an interface that is not found by its name any longer.
 fn left(before: &NetDevice) -> String {
     let name = &before.name;
     match before.open() {

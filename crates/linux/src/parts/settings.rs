@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The kernel's own settings, which every mode has: the part keeps their values.
+//! The settings of mode native, which every mode makes. This part keeps their values.
 use miette::IntoDiagnostic as _;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::system::Node;
 /// The part that applies the settings of `plan`.
 pub struct Settings {
     node: Node,
-    /// Number of settings that were changed.
+    /// Number of settings that have been changed so far.
     changes: usize,
 }
 
@@ -29,7 +29,8 @@ impl Part for Settings {
         if !turn.is_period {
             return Ok(());
         }
-        // They are found anew each time: an interface may have come back as another one.
+        // The settings are computed anew each time, since another interface may have taken the
+        // name.
         let all = self.node.interfaces.iter();
         let there = all.filter(|of| turn.presence.has(&of.name));
         let native = plan::native(&self.node, there).into_diagnostic()?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs of src/bpf/waiting.bpf.c: loading, attaching, and the state that they share
-//! with this process.
+//! Loads and attaches the BPF programs of src/bpf/waiting.bpf.c, and reads the state that they
+//! share with this process.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
@@ -10,12 +10,12 @@ use super::Error;
 use crate::object::{self, Memory, map, program};
 use crate::urgency::Urgency;
 
-/// Most devices: the number of bits of a receiver's devices.
+/// Most devices. A receiver has a bit for each device.
 pub const DEVICES: usize = 8;
 const CLASSES: usize = Urgency::MOST.get() as usize + 1;
 
-/// The calls that receive or poll, and those that receive if their first argument is a socket, as
-/// the program tells them apart.
+/// Kinds of system calls for the BPF program: calls that receive or poll, and calls that receive
+/// only if their first argument is a socket.
 const RECEIVES: u8 = 1;
 const READS: u8 = 2;
 const CALLS: &[(libc::c_long, u8)] = &[
@@ -39,7 +39,7 @@ const CALLS: &[(libc::c_long, u8)] = &[
     (libc::SYS_epoll_wait, RECEIVES),
 ];
 
-/// The structure weir_waiting_state.
+/// The structure weir_waiting_state of src/bpf/waiting.bpf.c.
 #[repr(C)]
 struct WaitState {
     waiting: [[AtomicI32; CLASSES]; DEVICES],
@@ -50,7 +50,7 @@ struct WaitState {
 // SAFETY: all members are atomics.
 unsafe impl object::Shared for WaitState {}
 
-/// The state, which lives as long as anybody uses it.
+/// The shared state. Its memory stays mapped as long as one of the clones exists.
 #[derive(Clone)]
 pub(super) struct SharedState(Arc<Memory<WaitState>>);
 
@@ -59,7 +59,7 @@ impl SharedState {
         &self.0.elements()[0]
     }
 
-    /// Lets the bell ring again from here on.
+    /// Allows the BPF program to ring the bell again.
     pub fn answer(&self) {
         self.state().rung.store(0, Ordering::SeqCst);
     }
@@ -76,7 +76,8 @@ impl SharedState {
             .unwrap_or(Urgency::ORDINARY)
     }
 
-    /// Number of receivers' threads that wait for the device, without those that are not urgent.
+    /// Number of receivers' threads that wait for the device. Threads with urgency 0 are not
+    /// counted.
     pub fn waiting(&self, device: usize) -> u32 {
         let classes = self.state().waiting.get(device).into_iter().flatten();
         // A count may be negative for a moment while a thread changes its class.
@@ -92,7 +93,7 @@ impl SharedState {
     }
 }
 
-/// The attached programs.
+/// The attached BPF programs.
 pub(super) struct WaitPrograms {
     shared: SharedState,
     _link: Link,
@@ -129,7 +130,8 @@ impl WaitPrograms {
         self.shared.clone()
     }
 
-    /// The bell, which rings when the most urgent class of a device may have changed.
+    /// The bell: a ring buffer that becomes readable when the most urgent class of a device may
+    /// have changed.
     pub fn bell(&self) -> Result<RingBuffer<'static>, Error> {
         let bell = map(&self.object, "bell")?;
         let mut builder = RingBufferBuilder::new();
@@ -137,7 +139,8 @@ impl WaitPrograms {
         Ok(builder.build()?)
     }
 
-    /// Registers a receiver's thread or changes its registration; without devices it is removed.
+    /// Registers a receiver's thread, or changes its registration. If `devices` is 0, the
+    /// registration is removed.
     pub fn register(&self, tid: u32, urgency: Urgency, devices: u8) -> Result<(), Error> {
         let word = u32::from(urgency.get()) | u32::from(devices) << 16;
         let mut change = [tid.to_ne_bytes(), word.to_ne_bytes()];
@@ -151,7 +154,7 @@ impl WaitPrograms {
         Ok(())
     }
 
-    /// Examines whether the thread waits already.
+    /// Lets the BPF program examine whether the thread is waiting already.
     pub fn look_at(&self, tid: u32) -> Result<(), Error> {
         let already = program(&self.object, "waiting_already")?;
         crate::iterator::read(&already, crate::iterator::Scope::Thread(tid))

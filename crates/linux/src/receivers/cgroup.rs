@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The root of cgroup v2, and the cgroup of a process.
+//! Finds the root of cgroup v2, and the cgroup of a process.
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,14 +8,14 @@ use procfs::process::Process;
 
 use crate::mounted::mounted;
 
-/// The root of cgroup v2, for attaching programs. It is taken where it is mounted, else from a
-/// mount of our own (which needs CAP_SYS_ADMIN). That mount has no place in the tree and disappears
-/// with the descriptor.
+/// Opens the root of cgroup v2, so that programs can be attached to it. If cgroup v2 is not
+/// mounted, this process mounts it, which needs CAP_SYS_ADMIN. That mount has no place in the tree
+/// of folders, and disappears with the descriptor.
 pub(crate) fn root() -> io::Result<OwnedFd> {
     let mounts = Process::myself()
         .and_then(|myself| myself.mountinfo())
         .map_err(io::Error::other)?;
-    // Mounts that another one hides are listed, too.
+    // The list also has mounts that are hidden by another mount.
     let found = mounts
         .into_iter()
         .filter(|mount| mount.fs_type == "cgroup2" && mount.root == "/")
@@ -26,8 +26,8 @@ pub(crate) fn root() -> io::Result<OwnedFd> {
     }
 }
 
-/// Path of a process's cgroup, empty if the process has ended: of v2, or of systemd's own hierarchy
-/// if that of v2 has only a root.
+/// Path of a process's cgroup: of v2, or of systemd's own hierarchy if v2 has only a root. The path
+/// is empty if the process has ended.
 pub(crate) fn of(pid: u32) -> String {
     let groups = i32::try_from(pid)
         .ok()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Keeps the table up to date: records events, answers the questions of the table, and scans within
-//! a budget.
+//! Keeps the table of receivers up to date. It records events, looks up what the table asks for,
+//! and scans within a budget of time.
 use std::mem;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -9,18 +9,19 @@ use super::programs::{Error, EventScope, FollowPrograms};
 use super::table::Questions;
 use super::{ReceiverTable, RuleSet, TableChange, cgroup};
 
-/// Most processes that are scanned one by one; more are scanned in one scan of all.
+/// Most processes that are scanned one by one. If there are more, one scan of all processes takes
+/// their place.
 const MOST_SCANS: usize = 32;
-/// Most sockets without a known owner whose owners are looked for one by one.
+/// Most sockets whose unknown owners are looked for one by one.
 const MOST_OWNERS: usize = 256;
 
-/// How closely the system is followed.
+/// How closely the system is followed, and at what cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Time between two scans of all open files, which find what no event reports. It is longer if
-    /// the scans would cost more than `share`.
+    /// Time between two scans of all open files. These scans find what no event reports. The time
+    /// is longer if the scans would otherwise cost more than `share`.
     pub period: Duration,
-    /// Largest share of the time for scans, as its inverse: 50 is 2 %.
+    /// Inverse of the largest share of time that scans may take: 50 means 2 %.
     pub share: u32,
 }
 
@@ -33,28 +34,28 @@ impl Default for Options {
     }
 }
 
-/// Follower of the receivers of all processes.
+/// Follows the receivers of all processes.
 pub struct Follower {
     programs: FollowPrograms,
     table: ReceiverTable,
     questions: Questions,
     options: Options,
     lost: u64,
-    /// Time of the next scan of everything, and time before which no scan may begin.
+    /// Time of the next scan of all processes, and the time before which no scan may begin.
     due: Instant,
     free: Instant,
 }
 
 impl Follower {
-    /// Begins to follow. The first [`poll`](Self::poll) returns everything that exists already as
-    /// changes.
+    /// Starts to follow the receivers. The first [`poll`](Self::poll) returns everything that
+    /// already exists as changes.
     ///
     /// # Errors
     /// Fails if the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and
-    /// BTF), if cgroup v2 is not mounted and cannot be (CAP_SYS_ADMIN), or outside of the first
-    /// process namespace.
+    /// BTF), or if cgroup v2 is not mounted and cannot be mounted (CAP_SYS_ADMIN). It also fails
+    /// outside of the first process namespace.
     pub fn start(rules: RuleSet, options: Options) -> Result<Self, Error> {
-        // Events are recorded from here on, so they report whatever the scan below misses.
+        // Events are recorded from here on, so they report every change that the scan below misses.
         let programs = FollowPrograms::load(EventScope::Events)?;
         let now = Instant::now();
         let mut follower = Self {
@@ -70,7 +71,8 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Returns the changes since the last call, after waiting for one for at most `timeout`.
+    /// Returns the changes since the last call. If there are none, it waits for one, for at most
+    /// `timeout`.
     ///
     /// # Errors
     /// Fails if the kernel reports no events any longer.
@@ -96,7 +98,7 @@ impl Follower {
         }
     }
 
-    /// The table as of the last [`poll`](Self::poll).
+    /// The table of receivers as of the last [`poll`](Self::poll).
     #[must_use]
     pub fn table(&self) -> &ReceiverTable {
         &self.table
@@ -108,13 +110,13 @@ impl Follower {
         self.programs.descriptor()
     }
 
-    /// Time of the next scan, at which [`poll`](Self::poll) has work in any case.
+    /// Time of the next scan, at which [`poll`](Self::poll) has work even without an event.
     #[must_use]
     pub fn due(&self) -> Instant {
         self.next_scan()
     }
 
-    /// Status of the follower, for people and programs.
+    /// Status of the follower, as JSON.
     #[must_use]
     pub fn status(&self) -> serde_json::Value {
         serde_json::json!({
@@ -123,7 +125,7 @@ impl Follower {
         })
     }
 
-    /// Number of events that the kernel has lost so far; each led to a scan.
+    /// Number of events that the kernel has lost so far. Each loss has led to a scan.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
@@ -154,7 +156,8 @@ impl Follower {
                 .reconcile(Some(pid), records, &mut self.questions);
         }
         self.spend(now);
-        // Any process may run while a packet of a connection is sent, so its number says nothing.
+        // For a connection, the event names whichever process was running when the packet was sent.
+        // So it does not tell the owner.
         if owners.keys().any(|cookie| !self.table.has_socket(*cookie)) {
             self.due = self.due.min(self.free);
         }
@@ -172,19 +175,20 @@ impl Follower {
         Ok(())
     }
 
-    /// Charges the time of a scan to the budget.
+    /// Charges the time since `begin` to the budget of scans.
     fn spend(&mut self, begin: Instant) {
         let now = Instant::now();
         self.free = later(now, (now - begin).saturating_mul(self.options.share));
     }
 }
 
-/// Adds `time` to `now`. A longer time than a day counts as a day, so that no clock overflows.
+/// Adds `time` to `now`. A time longer than a day counts as a day, so that the addition does not
+/// overflow.
 fn later(now: Instant, time: Duration) -> Instant {
     now + time.min(Duration::from_secs(86_400))
 }
 
-/// Reads the cgroups that the table asks for.
+/// Reads the cgroups that the table has asked for.
 pub(super) fn answer_cgroups(table: &mut ReceiverTable, questions: &mut Questions) {
     for pid in mem::take(&mut questions.cgroups) {
         table.set_cgroup(pid, &cgroup::of(pid));

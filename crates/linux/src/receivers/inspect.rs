@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receivers that run now, without following them. `weir linux inspect` drafts a system file
-//! from these.
+//! Finds the receivers that exist now, without following them. `weir linux inspect` drafts a system
+//! file from the result.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,21 +19,22 @@ pub struct SocketReader {
     pub pid: u32,
     /// Start of the process, in ns since boot.
     pub start: u64,
-    /// User of the process; none if it acts for a user other than its own.
+    /// User of the process. `None` if its effective user is not its real user.
     pub user: Option<u32>,
-    /// Name of the command: its first 15 bytes.
+    /// Name of the command: the first 15 bytes.
     #[serde(serialize_with = "super::text")]
     pub comm: Arc<str>,
-    /// Its cgroup, as in [`Reader::cgroup`](super::Reader::cgroup).
+    /// Cgroup of the process, as in [`Reader::cgroup`](super::Reader::cgroup).
     #[serde(serialize_with = "super::text")]
     pub cgroup: Arc<str>,
-    /// Urgency of its most urgent thread, or of a rule for one of its ports if that is higher.
+    /// Urgency of the process's most urgent thread, or of a rule for one of its ports if that is
+    /// higher.
     pub urgency: Urgency,
-    /// Ports that it reads.
+    /// Protocols and ports that the process reads.
     pub keys: BTreeSet<PacketKey>,
-    /// Cookies of the network namespaces in which it reads.
+    /// Cookies of the network namespaces in which the process reads.
     pub namespaces: BTreeSet<u64>,
-    /// Whether it receives only from the loopback interface.
+    /// Whether the process receives only from the loopback interface.
     pub only_loopback: bool,
 }
 
@@ -68,12 +69,12 @@ impl ReceiverTable {
     }
 }
 
-/// Finds the receivers of all network namespaces, in the order of their process numbers. No program
-/// is attached.
+/// Finds the receivers of all network namespaces, in the order of their process numbers. It
+/// attaches no program to events.
 ///
 /// # Errors
-/// Fails if the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON and BTF), or outside of
-/// the first process namespace.
+/// Fails if the kernel refuses the programs (they need CAP_BPF, CAP_PERFMON and BTF), and outside
+/// of the first process namespace.
 pub fn inspect(rules: RuleSet) -> Result<Vec<SocketReader>, Error> {
     let programs = FollowPrograms::load(EventScope::Scans)?;
     let mut table = ReceiverTable::new(rules);

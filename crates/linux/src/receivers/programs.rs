@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The BPF programs of src/bpf/follow.bpf.c: loaded, attached, and read.
+//! Loads and attaches the BPF programs of src/bpf/follow.bpf.c, and reads their records.
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,22 +22,22 @@ pub enum Error {
     /// The kernel refuses a BPF program.
     #[error("the kernel refuses the BPF programs that follow receivers: {0}")]
     Programs(#[from] libbpf_rs::Error),
-    /// No cgroup v2 is there to attach to.
+    /// There is no cgroup v2 to attach to.
     #[error("sockets cannot be followed without cgroup v2: {0}")]
     Cgroup(io::Error),
-    /// The program was not started in the first process namespace.
+    /// This process is not in the first process namespace.
     #[error(
         "receivers can be followed only from the first process namespace (a container with the host's: --pid=host), since BPF programs name processes by its \
          numbers"
     )]
     ProcessNamespace,
-    /// A scan failed.
+    /// A scan has failed.
     #[error("the open files of the system cannot be read: {0}")]
     Scan(io::Error),
 }
 
-/// Programs that are attached to a cgroup. The others, except for the iterators, are attached by
-/// the names of their sections.
+/// Programs that are attached to a cgroup. All others but the iterators are attached to what the
+/// names of their sections say.
 const IN_CGROUP: [&str; 4] = [
     "follow_bind4",
     "follow_bind6",
@@ -48,10 +48,10 @@ const ITERATORS: [&str; 2] = ["follow_files", "follow_threads"];
 
 type Queue = Arc<Mutex<VecDeque<Record>>>;
 
-/// The iterators, and the programs that report events if those are wanted.
+/// The iterators and, if events are wanted, the attached programs that report them.
 pub(super) struct FollowPrograms {
     queue: Queue,
-    /// The buffer reads the memory of `_object`, so it is dropped before.
+    /// The buffer reads memory of `_object`, so it must be dropped first.
     events: Option<RingBuffer<'static>>,
     lost: MapHandle,
     files: OwnedFd,
@@ -60,18 +60,18 @@ pub(super) struct FollowPrograms {
     _object: Object,
 }
 
-/// Events that are reported.
+/// Which events the programs report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventScope {
-    /// No events: only scans.
+    /// No events. Only scans are possible.
     Scans,
     /// All events.
     Events,
 }
 
 impl FollowPrograms {
-    /// Loads the programs, and attaches those that report the events.
-    pub fn load(told: EventScope) -> Result<Self, Error> {
+    /// Loads the programs. Attaches those that report events if `scope` asks for events.
+    pub fn load(scope: EventScope) -> Result<Self, Error> {
         if !is_first_process_namespace() {
             return Err(Error::ProcessNamespace);
         }
@@ -79,13 +79,13 @@ impl FollowPrograms {
             .open_memory(include_bytes!(concat!(env!("OUT_DIR"), "/follow.bpf.o")))?;
         for mut program in open.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
-            program.set_autoload(told == EventScope::Events || ITERATORS.contains(&&*name));
+            program.set_autoload(scope == EventScope::Events || ITERATORS.contains(&&*name));
         }
         let object = open.load()?;
         let queue = Queue::default();
         let mut links = Vec::new();
         let mut events = None;
-        if told == EventScope::Events {
+        if scope == EventScope::Events {
             events = Some(read_events(&object, queue.clone())?);
             links = attach(&object)?;
         }
@@ -104,11 +104,11 @@ impl FollowPrograms {
         })
     }
 
-    /// Waits for an event for at most `timeout`, and returns all events until now.
+    /// Waits for an event, for at most `timeout`, and returns all events up to now.
     pub fn events(&self, timeout: Duration) -> Result<Vec<Record>, Error> {
         if let Some(events) = &self.events {
-            // The call takes whole milliseconds. Round up: a wait that is too short would be
-            // repeated again and again.
+            // The call takes whole milliseconds. The time is rounded up, since a wait that is too
+            // short would be repeated in a busy loop.
             let result = events.poll_raw(timeout + Duration::from_micros(999));
             // A signal ends the wait early, which is no error.
             if result < 0 && -result != libc::EINTR {
@@ -127,18 +127,19 @@ impl FollowPrograms {
         Some(unsafe { BorrowedFd::borrow_raw(events.epoll_fd()) })
     }
 
-    /// Number of events that were lost so far since the buffer was full.
+    /// Number of events that were lost so far, since the buffer was full.
     pub fn lost(&self) -> Result<u64, Error> {
         let value = self.lost.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
         let count = value.and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
         Ok(u64::from_ne_bytes(count.unwrap_or_default()))
     }
 
-    /// All bound sockets of all processes, or of one, and the threads of those processes. A process
-    /// that has ended has none.
+    /// Returns all bound sockets of all processes, or of the process `scope`, and the threads of
+    /// the processes that have such sockets. A process that has ended has none.
     pub fn scan(&self, scope: Option<u32>) -> Result<Vec<Record>, Error> {
         let mut records = Vec::new();
-        // The files come first: that scan marks the processes whose threads the second one reports.
+        // The files come first, since that scan marks the processes whose threads the second scan
+        // reports.
         for program in [&self.files, &self.threads] {
             match iterator::read(program, scope.map_or(Scope::All, Scope::Process)) {
                 Ok(bytes) => records.extend(
@@ -154,7 +155,8 @@ impl FollowPrograms {
     }
 }
 
-/// The kernel's number of the first process namespace: PROC_PID_INIT_INO of <linux/proc_ns.h>.
+/// Whether this process is in the first process namespace. The kernel gives that the number
+/// PROC_PID_INIT_INO of <linux/proc_ns.h>.
 fn is_first_process_namespace() -> bool {
     use std::os::unix::fs::MetadataExt;
     const FIRST: u64 = 0xefff_fffc;
@@ -172,8 +174,8 @@ fn read_events(object: &Object, queue: Queue) -> Result<RingBuffer<'static>, Err
     Ok(builder.build()?)
 }
 
-/// Attaches the programs that report events. They are detached when the links are dropped or the
-/// process ends, in whatever way.
+/// Attaches the programs that report events. The kernel detaches them when the links are dropped,
+/// or when the process ends, even if it is killed.
 fn attach(object: &Object) -> Result<Vec<Link>, Error> {
     let root = cgroup::root().map_err(Error::Cgroup)?;
     let mut links = Vec::new();

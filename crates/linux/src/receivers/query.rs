@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Queries of the table.
+//! Queries of the table of receivers. Everywhere here, a key is a protocol and a port.
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::reach::Reach;
 use super::{Family, PacketKey, Reader, ReaderId, ReceiverTable, SocketPlace};
 use crate::urgency::Urgency;
 
-/// All answers are as of the last changes that were returned.
+/// The answers describe the table as of the last changes that were returned.
 impl ReceiverTable {
     /// The readers of `key`.
     pub fn readers(&self, key: PacketKey) -> impl Iterator<Item = Reader> + '_ {
@@ -26,14 +26,16 @@ impl ReceiverTable {
         })
     }
 
-    /// Urgency of a packet for `key`: that of its most urgent reader; `None` if nobody reads it.
+    /// Urgency of a packet for `key`, which is that of the most urgent reader. `None` if nobody
+    /// reads the key.
     #[must_use]
     pub fn urgency(&self, key: PacketKey) -> Option<Urgency> {
         self.told.get(&key)?.values().copied().max()
     }
 
-    /// Urgency of a packet for `key` that comes by this version of IP from any of these interfaces:
-    /// that of the most urgent reader that it can get to; `None` if it gets to none.
+    /// Urgency of a packet for `key` that comes by this version of IP from any of these interfaces.
+    /// It is that of the most urgent reader that the packet can reach. `None` if it can reach no
+    /// reader.
     #[must_use]
     pub fn urgency_from(
         &self,
@@ -60,9 +62,9 @@ impl ReceiverTable {
             .max()
     }
 
-    /// The user that a port without further rules is believed to be for. Of the users who read it,
-    /// by any version of IP and at any address, this is root, else the one with the most urgent
-    /// process by its policy, else the first.
+    /// The user that a port most likely belongs to, if no rule says more. Candidates are the users
+    /// who read the port, by any version of IP and at any address. Root comes first, then the user
+    /// of the process with the most urgent policy, then the user of the process that started first.
     fn owner<'a>(&self, readers: impl Iterator<Item = &'a ReaderId>) -> Option<u32> {
         let processes = readers.filter_map(|id| Some((id, self.processes.get(&id.pid)?)));
         let first = processes.max_by_key(|(id, process)| {
@@ -77,7 +79,7 @@ impl ReceiverTable {
         self.told.keys().copied()
     }
 
-    /// Urgencies of the receivers that can receive from an interface, for the mode native.
+    /// Urgencies of the receivers that can receive from an interface. Mode native uses them.
     #[must_use]
     pub fn urgencies(&self, reach: &Reach) -> BTreeSet<Urgency> {
         self.told
@@ -88,7 +90,7 @@ impl ReceiverTable {
             .collect()
     }
 
-    /// Where the socket with this cookie receives from, and the processes that have it; `None` if
+    /// From where the socket with this cookie receives, and the processes that have it. `None` if
     /// the socket is not known.
     #[must_use]
     pub fn holders(&self, cookie: u64) -> Option<(SocketPlace, &BTreeSet<u32>)> {
@@ -102,7 +104,7 @@ impl ReceiverTable {
         self.sockets.len()
     }
 
-    /// Threads of a process that reads something, each with the urgency of its policy.
+    /// Threads of a process that reads at least one key. Each has the urgency of its policy.
     pub fn threads(&self, pid: u32) -> impl Iterator<Item = (u32, Urgency)> + '_ {
         self.processes.get(&pid).into_iter().flat_map(|process| {
             process
@@ -112,9 +114,10 @@ impl ReceiverTable {
         })
     }
 
-    /// Threads that may wait for a packet from any of these interfaces (at most 8), each with its
-    /// urgency and a bit for each interface. Threads that are not urgent are left out. A thread's
-    /// urgency is that of its policy, or of the most urgent rule for a key that its process reads.
+    /// Threads that may wait for a packet from any of these interfaces, of which there are at most
+    /// 8. Each thread has its urgency and a bit for each interface. Threads with urgency 0 are left
+    /// out. A thread's urgency is that of its policy, or of the most urgent rule for a key that its
+    /// process reads.
     #[must_use]
     pub fn waiters(&self, interfaces: &[Reach]) -> BTreeMap<u32, (Urgency, u8)> {
         let mut of_processes: BTreeMap<u32, (Option<Urgency>, u8)> = BTreeMap::new();

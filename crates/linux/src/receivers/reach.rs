@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The receivers that an interface's packets can reach.
+//! Which receivers the packets of an interface can reach.
 use std::fs;
 use std::io;
 
@@ -11,24 +11,25 @@ use crate::settings::NetDevice;
 pub struct Reach {
     /// Index of the interface.
     pub index: u32,
-    /// Whether it is the loopback interface.
+    /// Whether this is the loopback interface.
     pub loopback: bool,
-    /// Cookie of the only network namespace that its packets get to; `None` if they may be
+    /// Cookie of the only network namespace that the packets can get to. `None` if they may be
     /// forwarded to others.
     pub namespace: Option<u64>,
 }
 
 impl Reach {
-    /// The reach of the interface `name` of the caller's network namespace.
+    /// Finds the reach of the interface `name` of the caller's network namespace.
     ///
     /// # Errors
-    /// Fails if there is no such interface, or it cannot be examined.
+    /// Fails if there is no such interface, or if it cannot be examined.
     pub fn of(name: &str) -> io::Result<Self> {
         Self::of_interface(&NetDevice::find(name, None)?)
     }
 
-    /// The reach of an interface of the caller's network namespace. Its packets may get to other
-    /// namespaces if it forwards IPv4 or IPv6, or if it is a port of a bridge or a similar device.
+    /// Finds the reach of an interface of the caller's network namespace. Its packets may get to
+    /// other namespaces if it forwards IPv4 or IPv6, or if it is a port of a bridge or a similar
+    /// device.
     ///
     /// # Errors
     /// Fails if the interface is gone or cannot be examined.
@@ -48,14 +49,14 @@ impl Reach {
         })
     }
 
-    /// Whether what comes from the interface can get to a socket at `place`.
+    /// Whether packets from the interface can get to a socket at `place`.
     #[must_use]
     pub fn includes(&self, place: &SocketPlace) -> bool {
         match self.namespace {
             Some(namespace) if namespace != place.namespace => false,
-            // Both are in the same namespace here, so their device indexes can be compared.
+            // Both interfaces are in the same namespace here, so their indices can be compared.
             Some(_) if place.device != 0 && place.device != self.index => false,
-            // The kernel drops what comes from elsewhere for an address of the loopback interface.
+            // If a packet for a loopback address comes from another interface, the kernel drops it.
             _ => self.loopback || !place.loopback,
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The records of the BPF programs: struct weir_follow_record of src/bpf/follow.bpf.c.
+//! Decodes the records of the BPF programs: struct weir_follow_record of src/bpf/follow.bpf.c.
 use std::sync::Arc;
 
 use super::{Families, PacketKey, Protocol, SocketPlace};
@@ -8,18 +8,18 @@ use crate::urgency::Urgency;
 /// Length of a record in bytes.
 pub(super) const LENGTH: usize = 80;
 
-/// A thread, with what the kernel reports of its process.
+/// A thread, with what the kernel reports about its process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadRecord {
     pub pid: u32,
     pub tid: u32,
     /// Start of the process, in ns since boot.
     pub start: u64,
-    /// Urgency of the thread.
+    /// Urgency of the thread's policy.
     pub urgency: Urgency,
     /// Number of the process's cgroup v2.
     pub cgroup: u64,
-    /// User of the process; none if it acts for a user other than its own.
+    /// User of the process. `None` if its effective user is not its real user.
     pub user: Option<u32>,
     pub comm: Arc<str>,
 }
@@ -30,10 +30,10 @@ pub(super) struct SocketRecord {
     pub cookie: u64,
     pub key: PacketKey,
     pub place: SocketPlace,
-    /// Whether it is connected: neither a listener nor an unconnected socket.
+    /// Whether the socket is connected. A listener and an unconnected socket are not.
     pub connected: bool,
-    /// Whether only a scan can report from which families the socket receives. Until then it has
-    /// only those that are certain.
+    /// Whether only a scan can report which versions of IP the socket receives. Until then the
+    /// record has only the versions that are certain.
     pub unsure: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Record {
     Released {
         cookie: u64,
     },
-    /// A packet was sent over an unknown socket; `pid` is likely to be its owner.
+    /// A packet was sent over an unknown socket. The process `pid` probably owns the socket.
     Sent {
         cookie: u64,
         pid: u32,
@@ -60,7 +60,7 @@ pub(super) enum Record {
 }
 
 impl Record {
-    /// Decodes a record; `None` if `bytes` are no record of these programs.
+    /// Decodes a record. `None` if `bytes` is not a record of these programs.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = bytes.try_into().ok()?;
         let seen = ThreadRecord {

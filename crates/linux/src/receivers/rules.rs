@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rules of the system file for receivers, which precede the scheduler's policies.
+//! The rules of the system file for receivers. They override the scheduler's policies.
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{PacketKey, Protocol};
 use crate::urgency::Urgency;
 
-/// Bytes of a command's name that the kernel keeps.
+/// Number of bytes of a command's name that the kernel keeps.
 const COMM: usize = 15;
 
-/// A rule: the urgency of all receivers that match. A field that is `None` matches any.
+/// A rule: the urgency of all receivers that match. A field that is `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The protocol.
     pub protocol: Option<Protocol>,
     /// The port.
     pub port: Option<u16>,
-    /// Path of a cgroup from the root ("/system.slice/ptp4l.service"); it matches everything below
-    /// it, too.
+    /// Path of a cgroup from the root ("/system.slice/ptp4l.service"). It also matches all cgroups
+    /// below.
     pub cgroup: Option<String>,
-    /// Name of the command. Its first 15 bytes are compared, since the kernel keeps no more.
+    /// Name of the command. Only the first 15 bytes are compared, since the kernel keeps no more.
     pub command: Option<String>,
-    /// User that the process runs as and acts for.
+    /// Real and effective user of the process.
     pub user: Option<u32>,
-    /// Urgency of the receiver, whatever the policies of its threads.
+    /// Urgency of the receiver, whatever policies its threads have.
     pub urgency: Urgency,
 }
 
-/// The rules of a system file. Of several that match, the most specific one holds: one with a port
-/// before one without; then the one with the deeper cgroup; then one with a command; then one with
-/// a user; then one with a protocol; then the first in the file.
+/// The rules of a system file. If several rules match, the most specific one applies. Rules with a
+/// port come before rules without. The next criteria are a deeper cgroup, a command, a user, a
+/// protocol, and the order in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSet(Vec<Rule>);
 
-/// A process, described as rules need it.
+/// What rules need to know about a process.
 #[derive(Debug, Clone, Copy)]
 pub struct RuleSubject<'a> {
-    /// Name of the command; a process can give itself any name.
+    /// Name of the command. A process can give itself any name.
     pub comm: &'a str,
-    /// Path of its cgroup.
+    /// Path of the process's cgroup.
     pub cgroup: &'a str,
-    /// User of the process; none if it acts for a user other than its own.
+    /// User of the process. `None` if its effective user is not its real user.
     pub user: Option<u32>,
 }
 
 impl RuleSet {
-    /// Creates the rules from those of the system file, in its order.
+    /// Creates the set from the rules of the system file, in the file's order.
     #[must_use]
     pub fn new(mut rules: Vec<Rule>) -> Self {
         rules.sort_by_key(|rule| {
@@ -63,7 +63,7 @@ impl RuleSet {
         Self(rules)
     }
 
-    /// Urgency of a process that reads `key` by the rules; none if no rule matches.
+    /// Urgency that the rules give a process that reads `key`. `None` if no rule matches.
     #[must_use]
     pub fn urgency(&self, key: PacketKey, subject: &RuleSubject<'_>) -> Option<Urgency> {
         self.0
@@ -72,7 +72,8 @@ impl RuleSet {
             .map(|rule| rule.urgency)
     }
 
-    /// Whether the rule for a process that reads `key` is one for its port alone, whoever reads it.
+    /// Whether the rule that applies to a process that reads `key` names only the port, so that it
+    /// does not matter who reads the port.
     #[must_use]
     pub fn is_of_port_alone(&self, key: PacketKey, subject: &RuleSubject<'_>) -> bool {
         let rule = self.0.iter().find(|rule| rule.matches(key, subject));
@@ -81,8 +82,8 @@ impl RuleSet {
         })
     }
 
-    /// Urgencies of ports before anybody reads them. If a rule names a user, its urgency ends when
-    /// another user reads the port.
+    /// Urgencies of ports before anybody reads them. If the rule names a user, the urgency no
+    /// longer applies once another user reads the port.
     #[must_use]
     pub fn of_ports(&self) -> BTreeMap<PacketKey, Urgency> {
         let mut of_ports = BTreeMap::new();
@@ -95,7 +96,7 @@ impl RuleSet {
                 .into_iter()
                 .filter(|one| of_it(*one))
             {
-                // The first rule of a port holds.
+                // The rules are sorted, so the first rule of a port applies.
                 of_ports
                     .entry(PacketKey { protocol, port })
                     .or_insert(rule.urgency);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table itself: sockets, the processes that hold them, and so the readers of each key. It does
-//! no input or output: it records what it is told, and asks for what it does not know.
+//! The table of receivers: sockets, the processes that hold them, and so the readers of each
+//! protocol and port (a key). The table does no input or output. It records what its callers
+//! report, and returns questions about what it does not know.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use super::rules::RuleSubject;
 use super::{PacketKey, ReaderId, RuleSet, SocketPlace, TableChange};
 use crate::urgency::Urgency;
 
-/// Questions that the table cannot answer by itself.
+/// Questions that the table asks its caller.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
-    /// Processes whose sockets and threads must be scanned.
+    /// Numbers of processes whose sockets and threads must be scanned.
     pub scan: BTreeSet<u32>,
-    /// Sockets whose owners are unknown, each with the process that is likely to be one.
+    /// Cookies of sockets whose owners are unknown, each with the process that probably owns it.
     pub owners: BTreeMap<u64, u32>,
-    /// Processes whose cgroup is unknown.
+    /// Numbers of processes whose cgroup is unknown.
     pub cgroups: BTreeSet<u32>,
 }
 
@@ -31,13 +32,13 @@ pub(super) struct BoundSocket {
 pub(super) struct Process {
     start: u64,
     pub(super) comm: Arc<str>,
-    /// User of the process; none if it acts for a user other than its own.
+    /// User of the process. `None` if its effective user is not its real user.
     pub(super) user: Option<u32>,
     pub(super) cgroup: Arc<str>,
-    /// Number of the cgroup v2 that `cgroup` was read for.
+    /// Number of the cgroup v2 for which the path `cgroup` was read.
     cgroup_number: u64,
     pub(super) threads: BTreeMap<u32, Urgency>,
-    /// Cookies of its sockets.
+    /// Cookies of the process's sockets.
     sockets: BTreeSet<u64>,
 }
 
@@ -54,7 +55,7 @@ impl Process {
         }
     }
 
-    /// The process as rules need it.
+    /// What the rules need to know about the process.
     pub(super) fn subject(&self) -> RuleSubject<'_> {
         RuleSubject {
             comm: &self.comm,
@@ -63,7 +64,7 @@ impl Process {
         }
     }
 
-    /// Urgency by the policies of its threads.
+    /// Urgency of the process's most urgent thread, by its policy.
     pub(super) fn urgency(&self) -> Urgency {
         self.threads
             .values()
@@ -73,7 +74,7 @@ impl Process {
     }
 }
 
-/// Result of a scan of a process: its sockets by their cookies, and its threads.
+/// Result of scanning a process: its sockets by their cookies, and its threads.
 #[derive(Debug, Default)]
 struct ScanResult {
     sockets: BTreeMap<u64, SocketRecord>,
@@ -87,16 +88,17 @@ pub struct ReceiverTable {
     /// Sockets by their cookies.
     pub(super) sockets: HashMap<u64, BoundSocket>,
     pub(super) processes: BTreeMap<u32, Process>,
-    /// Process of each thread of `processes`.
+    /// Number of the process of each known thread, by thread number.
     process_of: HashMap<u32, u32>,
-    /// Number of sockets that a reader has for a key.
+    /// Number of sockets by which each reader reads a key.
     holds: BTreeMap<PacketKey, BTreeMap<ReaderId, usize>>,
-    /// Readers as of the last call of `changes`: those of `holds`, except for what is in `touched`.
+    /// Readers as of the last call of `changes`. They differ from `holds` only for the keys in
+    /// `touched`.
     pub(super) told: BTreeMap<PacketKey, BTreeMap<ReaderId, Urgency>>,
     touched: BTreeSet<(PacketKey, ReaderId)>,
 }
 
-/// Input from events and scans.
+/// These functions take the input from events and scans.
 impl ReceiverTable {
     pub(super) fn new(rules: RuleSet) -> Self {
         Self {
@@ -109,7 +111,7 @@ impl ReceiverTable {
         match record {
             Record::Bound(seen, socket) => {
                 if !self.knows(&seen) {
-                    // The other threads of the process are not known yet.
+                    // The other threads of the process are not known yet, so it must be scanned.
                     questions.scan.insert(seen.pid);
                     self.add(&seen, questions);
                 }
@@ -152,14 +154,16 @@ impl ReceiverTable {
             Record::Migrated(seen) => {
                 if self.knows(&seen) {
                     self.ask_cgroup(&seen, questions);
-                    // In a hierarchy of v1 the number of its cgroup v2 stays the same.
+                    // The number of the cgroup v2 does not change when a process moves in a
+                    // hierarchy of v1, so the path is read again.
                     questions.cgroups.insert(seen.pid);
                 }
             }
         }
     }
 
-    /// Replaces the table's content by the result of a scan of all processes, or of one.
+    /// Replaces the content of the table by the result of a scan of all processes, or of one
+    /// process.
     pub(super) fn reconcile(
         &mut self,
         scope: Option<u32>,
@@ -185,7 +189,8 @@ impl ReceiverTable {
                 _ => {}
             }
         }
-        // What is held now is recorded first: a socket is forgotten with its last holder.
+        // The sockets that are held now are recorded first, since a socket is removed with its last
+        // holder.
         for (pid, process) in &found {
             for socket in process.sockets.values() {
                 self.place(*socket);
@@ -200,7 +205,7 @@ impl ReceiverTable {
             match found.remove(&pid) {
                 Some(process) if !process.sockets.is_empty() => {
                     self.keep_only(pid, &process.sockets);
-                    // A process that ended during the scan may have no threads.
+                    // A process that ended during the scan may have no threads in its result.
                     if !process.threads.is_empty() {
                         self.set_threads(pid, process.threads);
                     }
@@ -210,7 +215,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Removes all sockets of a process except for these.
+    /// Removes all sockets of a process except for `sockets`.
     fn keep_only(&mut self, pid: u32, sockets: &BTreeMap<u64, SocketRecord>) {
         let held = self.processes.get(&pid).into_iter();
         let closed: Vec<u64> = held
@@ -238,7 +243,7 @@ impl ReceiverTable {
         self.sockets.contains_key(&cookie)
     }
 
-    /// Changes since the last call.
+    /// Returns the changes since the last call.
     pub(super) fn changes(&mut self) -> Vec<TableChange> {
         let mut changes = Vec::new();
         for (key, id) in mem::take(&mut self.touched) {
@@ -273,7 +278,7 @@ impl ReceiverTable {
     }
 }
 
-/// Removes one value from a map of maps, and the inner map with its last value.
+/// Removes a value from a map of maps. The inner map is removed with its last value.
 fn forget<V>(
     maps: &mut BTreeMap<PacketKey, BTreeMap<ReaderId, V>>,
     key: PacketKey,
@@ -287,7 +292,7 @@ fn forget<V>(
     value
 }
 
-/// Changes of processes.
+/// These functions record changes of processes.
 impl ReceiverTable {
     fn knows(&self, seen: &ThreadRecord) -> bool {
         self.processes
@@ -325,7 +330,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Asks for a process's cgroup if its number has changed.
+    /// Asks for the path of a process's cgroup if the number of the cgroup has changed.
     fn ask_cgroup(&mut self, seen: &ThreadRecord, questions: &mut Questions) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
@@ -336,7 +341,7 @@ impl ReceiverTable {
         }
     }
 
-    /// Updates a process's name and user.
+    /// Updates the name and the user of a process.
     fn rename(&mut self, seen: &ThreadRecord) {
         let Some(process) = self.processes.get_mut(&seen.pid) else {
             return;
@@ -386,7 +391,7 @@ impl ReceiverTable {
         self.touch(pid);
     }
 
-    /// Marks all keys that a process reads for comparison.
+    /// Marks all keys that a process reads, so that `changes` compares them.
     fn touch(&mut self, pid: u32) {
         let Some(process) = self.processes.get(&pid) else {
             return;
@@ -404,9 +409,9 @@ fn reader(pid: u32, start: u64, place: SocketPlace) -> ReaderId {
     ReaderId { pid, start, place }
 }
 
-/// Changes of sockets.
+/// These functions record changes of sockets.
 impl ReceiverTable {
-    /// Records where a socket is bound; it may have been bound elsewhere before.
+    /// Records where a socket is bound. The socket may have been bound elsewhere before.
     fn place(&mut self, socket: SocketRecord) {
         let Some(bound) = self.sockets.get_mut(&socket.cookie) else {
             let holders = BTreeSet::new();
@@ -428,7 +433,7 @@ impl ReceiverTable {
         let Some(bound) = self.sockets.get(&cookie) else {
             return;
         };
-        // A socket that a listener has accepted has the listener's port, but is not known itself.
+        // A socket that a listener has accepted has the listener's port, but no event reports it.
         let may_have_accepted =
             bound.socket.key.protocol == super::Protocol::Tcp && !bound.socket.connected;
         for pid in bound.holders.clone() {
@@ -471,7 +476,8 @@ impl ReceiverTable {
         self.count(pid, socket, false);
     }
 
-    /// Counts one socket of a process more or less.
+    /// Adds one to the number of sockets by which a process reads a key, or subtracts one if `more`
+    /// is false.
     fn count(&mut self, pid: u32, socket: SocketRecord, more: bool) {
         let Some(process) = self.processes.get(&pid) else {
             return;

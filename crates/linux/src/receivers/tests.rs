@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table against a system that is nothing but lists: whatever happens, in whatever order it is
-//! told, they agree.
+//! Compares the table with a model of the system that consists of plain lists. Whatever happens,
+//! and in whatever order it is reported, both must agree.
 mod system;
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What somebody knows who is told the changes only.
+/// The state that follows from the reported changes alone.
 #[derive(Debug, Default)]
 struct Listener(BTreeMap<(PacketKey, ReaderId), Urgency>);
 
@@ -88,8 +88,8 @@ fn check_urgencies(table: &ReceiverTable, readers: &BTreeMap<(PacketKey, ReaderI
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Without scans of everything: events say all that there is to say, but for what the table
-    /// asks.
+    /// In this test nothing is scanned as a whole. The events report everything but what the table
+    /// asks for.
     #[test]
     fn what_is_told_at_once_is_right_at_once(steps in prop::collection::vec(told_step(), 1..80)) {
         let (mut system, mut table) = (System::new(), ReceiverTable::new(rules()));
@@ -107,7 +107,8 @@ proptest! {
         }
     }
 
-    /// With events that are late or lost, what no event tells, and scans in between.
+    /// In this test events are late or lost, some changes have no event, and scans happen in
+    /// between.
     #[test]
     fn after_a_scan_all_is_right(steps in prop::collection::vec(any_step(), 1..120)) {
         let (mut system, mut table) = (System::new(), ReceiverTable::new(rules()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Driver settings of network cards: the driver's name, how the card gathers packets before an
-//! interrupt, and the room of its queues. They use the ioctls of <linux/ethtool.h>, which every
-//! kernel from 6.1 on has.
+//! Settings of network cards that their drivers have: the driver's name, how the card gathers
+//! packets before an interrupt, and the room of its queues. They use the ioctls of
+//! <linux/ethtool.h>, which every kernel from 6.1 on has.
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ const SET_RING: u32 = 0x11;
 const PER_QUEUE: u32 = 0x4b;
 const GET_SEND_CHECKSUMS: u32 = 0x16;
 
-/// How a card gathers packets before an interrupt: the members of `struct ethtool_coalesce` after
-/// the first, in their order. A member that a driver does not have is 0.
+/// How a card gathers packets before an interrupt. These are the members of `struct
+/// ethtool_coalesce` after the first, in their order. A member that a driver does not support is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Coalescing([u32; 22]);
 
@@ -28,14 +28,14 @@ impl Coalescing {
         self.0[0]
     }
 
-    /// Most packets that arrive before the interrupt; 0 if the driver has no such limit.
+    /// Most packets that arrive before an interrupt, or 0 if the driver has no such limit.
     #[must_use]
     pub fn receive_frames(&self) -> u32 {
         self.0[1]
     }
 
-    /// The same with another time in [`Self::receive_microseconds`], which the driver then no
-    /// longer adapts to the load.
+    /// Returns a copy with another [`Self::receive_microseconds`]. The driver then no longer adapts
+    /// this time to the load.
     #[must_use]
     pub fn with_receive_microseconds(mut self, microseconds: u32) -> Self {
         self.0[0] = microseconds;
@@ -43,7 +43,7 @@ impl Coalescing {
         self
     }
 
-    /// The same with another number in [`Self::receive_frames`].
+    /// Returns a copy with another [`Self::receive_frames`].
     #[must_use]
     pub fn with_receive_frames(mut self, frames: u32) -> Self {
         self.0[1] = frames;
@@ -57,7 +57,7 @@ struct CoalescingRequest {
     values: [u32; 22],
 }
 
-/// The structure `ethtool_per_queue_op`, in which the queues are bits of 4,096.
+/// The structure `ethtool_per_queue_op`, which selects queues by a mask of 4,096 bits.
 #[repr(C)]
 struct QueueRequest {
     command: u32,
@@ -93,14 +93,14 @@ struct DriverRequest {
 /// Name of the driver of `interface`, as in `ethtool -i`.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when the driver does not tell.
+/// Fails with EOPNOTSUPP when the driver does not report its name.
 pub fn driver(interface: &OpenInterface) -> io::Result<String> {
     let mut request = DriverRequest {
         command: GET_DRIVER,
         driver: [0; 32],
         others: [0; 160],
     };
-    // SAFETY: the value is as large as the command's structure.
+    // SAFETY: the value has the layout of the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     let name = request.driver.split(|byte| *byte == 0).next();
     Ok(String::from_utf8_lossy(name.unwrap_or_default()).into_owned())
@@ -113,8 +113,8 @@ struct ValueRequest {
     data: u32,
 }
 
-/// Whether `interface` accepts packets without checksums for sending: `tx-checksumming` of `ethtool
-/// -k`.
+/// Whether `interface` accepts packets without checksums for sending. That is `tx-checksumming` of
+/// `ethtool -k`.
 ///
 /// # Errors
 /// Fails with the driver's error.
@@ -123,15 +123,15 @@ pub fn leaves_checksums_out(interface: &OpenInterface) -> io::Result<bool> {
         command: GET_SEND_CHECKSUMS,
         data: 0,
     };
-    // SAFETY: the value is the command's structure.
+    // SAFETY: the value has the layout of the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request.data != 0)
 }
 
-/// How `interface`, or one of its receive queues, gathers packets.
+/// Reads how `interface`, or one of its receive queues, gathers packets.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when the driver does not tell.
+/// Fails with EOPNOTSUPP when the driver does not report this.
 pub fn coalescing(interface: &OpenInterface, queue: Option<u32>) -> io::Result<Coalescing> {
     coalesce(interface, queue, GET_COALESCING, [0; 22]).map(Coalescing)
 }
@@ -149,8 +149,8 @@ pub fn set_coalescing(
     coalesce(interface, queue, SET_COALESCING, values).map(drop)
 }
 
-/// Carries `command` out for `interface` or one of its receive queues, and returns its values
-/// afterwards.
+/// Executes `command` for `interface` or one of its receive queues. Returns the values that the
+/// kernel has written.
 fn coalesce(
     interface: &OpenInterface,
     queue: Option<u32>,
@@ -159,12 +159,13 @@ fn coalesce(
 ) -> io::Result<[u32; 22]> {
     let Some(queue) = queue else {
         let mut request = CoalescingRequest { command, values };
-        // SAFETY: the value is the command's structure.
+        // SAFETY: the value has the layout of the command's structure.
         unsafe { interface.ethtool(&mut request)? };
         return Ok(request.values);
     };
     let mut request = QueueRequest::new(queue, command, values)?;
-    // SAFETY: the value is the command's structure, with the data of the one queue that it names.
+    // SAFETY: the value has the layout of the command's structure, followed by the data of the one
+    // queue that it names.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request.data.values)
 }
@@ -174,34 +175,35 @@ fn coalesce(
 #[derive(Default)]
 struct RingRequest {
     command: u32,
-    /// Most packets that the card has room for: received ones, two kinds that few cards have, and
-    /// sent ones.
+    /// The largest numbers of packets that the card allows: for receiving, for two kinds of queues
+    /// that few cards have, and for sending.
     most: [u32; 4],
-    /// Present values of the same.
+    /// The present numbers of packets, in the same order.
     now: [u32; 4],
 }
 
-/// Room for packets in each receive queue of a card.
+/// Number of packets for which each receive queue of a card has room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ring {
-    /// Present room.
+    /// Present number.
     pub now: u32,
-    /// Most room that the card can have.
+    /// Largest number that the card allows.
     pub most: u32,
 }
 
 impl Ring {
-    /// Room for at least `packets`: never less than now, and never more than the card can have.
+    /// The number that gives room for at least `packets`. It is never less than now, and never more
+    /// than the card allows.
     #[must_use]
     pub fn at_least(&self, packets: u32) -> u32 {
         packets.min(self.most).max(self.now)
     }
 }
 
-/// Room in the receive queues of `interface`, as in `ethtool -g`.
+/// Reads the room of the receive queues of `interface`, as in `ethtool -g`.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when the driver does not tell.
+/// Fails with EOPNOTSUPP when the driver does not report this.
 pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
     let RingRequest { most, now, .. } = rings(interface)?;
     Ok(Ring {
@@ -210,7 +212,7 @@ pub fn ring(interface: &OpenInterface) -> io::Result<Ring> {
     })
 }
 
-/// Gives each receive queue of `interface` room for `packets`; everything else stays as it is.
+/// Gives each receive queue of `interface` room for `packets`. The other numbers stay as they are.
 ///
 /// # Errors
 /// Fails with EOPNOTSUPP when the driver has no such setting, and with EINVAL when it refuses the
@@ -219,7 +221,7 @@ pub fn set_ring(interface: &OpenInterface, packets: u32) -> io::Result<()> {
     let mut request = rings(interface)?;
     request.command = SET_RING;
     request.now[0] = packets;
-    // SAFETY: the value is the command's structure.
+    // SAFETY: the value has the layout of the command's structure.
     unsafe { interface.ethtool(&mut request) }
 }
 
@@ -228,7 +230,7 @@ fn rings(interface: &OpenInterface) -> io::Result<RingRequest> {
         command: GET_RING,
         ..RingRequest::default()
     };
-    // SAFETY: the value is the command's structure.
+    // SAFETY: the value has the layout of the command's structure.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request)
 }
@@ -251,7 +253,8 @@ mod tests {
         );
     }
 
-    /// These are the sizes and offsets that a C compiler gives the structures of <linux/ethtool.h>.
+    /// The numbers are the sizes and offsets that a C compiler gives the structures of
+    /// <linux/ethtool.h>.
     #[test]
     fn structures_are_the_kernels() {
         assert_eq!(size_of::<DriverRequest>(), 196);

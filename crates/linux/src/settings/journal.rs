@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal: the value of each setting is on the disk before it changes, so that it can be
-//! restored after any end, even a kill -9.
+//! The journal. The value of each setting is on the disk before it changes. So it can be restored
+//! however the process ends, even after kill -9.
 //!
-//! Each run has a file of its own in a folder that all runs share, and a lock on it that ends with
-//! the process. A file without a lock belongs to a run that ended without restoring. Its first line
-//! names the boot, since no setting outlives one. Each other line is one change:
+//! Each run has a file of its own in a folder that all runs share. The run holds a lock on its
+//! file, which ends with the process. So a file without a lock belongs to a run that ended without
+//! restoring. The first line names the boot, since no setting outlives one. Each other line is a
+//! change:
 //!
 //! ```json
 //! {"journal":{"version":1,"boot":"…","pid":4711}}
 //! {"change":{"setting":{…},"before":…,"after":[…]}}
 //! ```
 //!
-//! A setting is restored only from a value that a run has recorded as its own. With any other
-//! value, somebody else has changed it, and it stays. If two runs change the same setting, the last
-//! of them restores its first value, even if their journals are in different folders.
+//! A setting is restored only if its value is one that a run has recorded as its own. If it has any
+//! other value, somebody else has changed it, and it is left alone. If two runs change the same
+//! setting, the one that ends last restores the first value. That holds even if their journals are
+//! in different folders.
 //!
-//! Restoring waits for nobody: neither for a process that has locked the folder nor for the folder
-//! itself, which may be gone or full.
+//! Restoring never waits without an end. Another process may hold the lock of the folder, and the
+//! folder itself may be gone or full.
 use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::fs::{self, File};
@@ -41,28 +43,28 @@ pub use restore::{Outcome, Restoration};
 
 /// A kind of settings that a journal can record.
 pub trait Adjustable: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned {
-    /// Value of a setting. Reading it returns the value that was set.
+    /// Value of a setting. Reading a setting returns the value that was applied last.
     type Value: Clone + PartialEq + Debug + Display + Serialize + DeserializeOwned;
-    /// Error of reading or setting it.
+    /// Error of reading or applying a setting.
     type Error: Error + 'static;
 
-    /// Whether the settings belong to the machine, so that runs with journals in other folders may
-    /// change them, too.
+    /// Whether the settings belong to the whole machine. If so, runs with journals in other folders
+    /// may change them, too.
     const OF_MACHINE: bool = true;
 
-    /// Reads the setting.
+    /// Reads the present value of the setting.
     ///
     /// # Errors
-    /// Fails when it cannot be read.
+    /// Fails when the setting cannot be read.
     fn read(&self) -> Result<Self::Value, Self::Error>;
 
-    /// Sets it.
+    /// Applies `value` to the setting.
     ///
     /// # Errors
-    /// Fails when it cannot be set; then it is unchanged.
+    /// Fails when the value cannot be applied. The setting is unchanged then.
     fn apply(&self, value: &Self::Value) -> Result<(), Self::Error>;
 
-    /// Whether `error` means that the object of the setting does not exist any longer.
+    /// Whether `error` means that the object of the setting no longer exists.
     fn vanished(error: &Self::Error) -> bool;
 }
 
@@ -78,7 +80,7 @@ pub enum ApplyOutcome {
 /// Reason why a setting was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError<S: Adjustable> {
-    /// The journal cannot be written; without it nothing is changed.
+    /// The journal cannot be written. Without a journal nothing is changed.
     #[error("the journal {} cannot be used: {error}", printable(path))]
     Unkept {
         /// The file or folder.
@@ -89,9 +91,9 @@ pub enum JournalError<S: Adjustable> {
     /// Another run has the lock.
     #[error("another run of Weir, process {pid}, has {what} already")]
     Locked {
-        /// Name of what is locked.
+        /// Name of the lock.
         what: String,
-        /// The other run's process, as it has stated itself.
+        /// Number of the other run's process, as that process has written it.
         pid: String,
     },
     /// Somebody else has changed the setting since this run did.
@@ -99,7 +101,7 @@ pub enum JournalError<S: Adjustable> {
     Foreign {
         /// The setting.
         setting: Box<S>,
-        /// Its value now.
+        /// The value that the setting has now.
         found: S::Value,
     },
     /// The setting cannot be read or set.
@@ -123,22 +125,22 @@ enum JournalLine<S, V> {
     },
 }
 
-/// One setting of a journal.
+/// A setting in a journal, with its values.
 #[derive(Debug, Clone)]
 struct Entry<S: Adjustable> {
     setting: S,
     before: S::Value,
-    /// Values that the run has set, in order.
+    /// Values that the run has applied, in their order.
     ours: Vec<S::Value>,
 }
 
-/// A journal that is being written. Dropping it restores everything in it.
+/// The journal of this run. Dropping it restores everything in it.
 #[derive(Debug)]
 pub struct Log<S: Adjustable> {
     folder: PathBuf,
     path: PathBuf,
     file: Flock<File>,
-    /// Length of the file up to its last complete line.
+    /// Length of the file up to the end of its last complete line, in bytes.
     length: u64,
     entries: Vec<Entry<S>>,
     locks: Vec<(PathBuf, Flock<File>)>,
@@ -150,12 +152,12 @@ pub const FOLDER: &str = "/run/weir";
 
 const VERSION: u32 = 1;
 
-/// Bytes for a journal of some tens of settings.
+/// Number of bytes that the journal of some tens of settings needs.
 const ROOM: usize = 16_384;
 
 impl<S: Adjustable> Log<S> {
-    /// Restores what ended runs have left, and begins the journal of this run. `folder` is created
-    /// if it does not exist.
+    /// Restores what ended runs have left changed, and creates the journal of this run. `folder` is
+    /// created if it does not exist.
     ///
     /// # Errors
     /// Fails when the folder or the file cannot be created.
@@ -170,8 +172,8 @@ impl<S: Adjustable> Log<S> {
             let path = folder.join(format!("{pid}.{number}.journal"));
             match state::file().append(true).create_new(true).open(&path) {
                 Ok(file) => break (path, file),
-                // A journal with settings that could not be restored stays; so does another journal
-                // of this process.
+                // The name is taken by a journal with settings that could not be restored, or by
+                // another journal of this process. The next number is tried.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(unkept(&path)(error)),
             }
@@ -180,7 +182,7 @@ impl<S: Adjustable> Log<S> {
         let head: JournalLine<S, S::Value> = JournalLine::Journal { version, boot, pid };
         let begun = state::lock(file).and_then(|mut file| {
             let length = append(&mut file, &head)?;
-            // The name of the file must be on the disk, too.
+            // The file's name must be on the disk, too, and not only its content.
             alone.sync()?;
             Ok((file, length))
         });
@@ -198,18 +200,18 @@ impl<S: Adjustable> Log<S> {
                 restored,
             )),
             Err(error) => {
-                // Nothing has been changed yet, so nobody needs the file.
+                // The file is removed, since nothing has been changed yet.
                 let _ = fs::remove_file(&path);
                 Err(unkept(&path)(error))
             }
         }
     }
 
-    /// Restores what ended runs have left. Runs that go on are not touched.
+    /// Restores what ended runs have left changed. Runs that are alive are not touched.
     ///
     /// # Errors
-    /// Fails when the folder or a file in it cannot be read. A missing folder is no error: there
-    /// was no run.
+    /// Fails when the folder or a file in it cannot be read. A missing folder is no error, since it
+    /// means that there was no run.
     pub fn recover(folder: &Path) -> Result<Vec<Restoration<S>>, JournalError<S>> {
         match state::alone(folder) {
             Ok(_alone) => restore::dead(folder).map_err(unkept(folder)),
@@ -218,7 +220,7 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// Processes of the runs that go on in this folder.
+    /// Process numbers of the runs in this folder that are alive.
     ///
     /// # Errors
     /// Fails when the folder or a file in it cannot be read.
@@ -234,22 +236,22 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// Checks that a journal of some settings could be begun now.
+    /// Checks that the disk has room for a journal of some tens of settings.
     ///
     /// # Errors
-    /// Fails when the folder has no room for it.
+    /// Fails when the folder has no room for the journal.
     pub fn has_room(folder: &Path) -> Result<(), JournalError<S>> {
         let path = folder.join(format!("{}.room", process::id()));
         let mut options = state::file();
         options.write(true).create(true).truncate(true);
         let written = state::open_file(&path, &options)
             .and_then(|mut file| file.write_all(&[0; ROOM]).and_then(|()| file.sync_all()));
-        // Free the room for the real journal.
+        // This frees the room for the real journal.
         let _ = fs::remove_file(&path);
         written.map_err(unkept(&path))
     }
 
-    /// Locks `what` (letters, digits, `-`, `_` and `.`) against other runs until this one ends.
+    /// Takes the lock `what` (letters, digits, `-`, `_` and `.`) for this run, until the run ends.
     ///
     /// # Errors
     /// Fails when another run has the lock.
@@ -282,7 +284,8 @@ impl<S: Adjustable> Log<S> {
             }
             Err(error) => return Err(unkept(&path)(error)),
         };
-        // This comes after the lock, so that of two runs that begin at once each finds the other.
+        // The other folders are searched after the lock is taken. So if two runs begin at once,
+        // each finds the other.
         let other = S::OF_MACHINE
             .then(|| elsewhere::held(&self.folder, "lock"))
             .into_iter()
@@ -309,19 +312,19 @@ impl<S: Adjustable> Log<S> {
         }
     }
 
-    /// Settings that this run has changed, the first change first.
+    /// Settings that this run has changed, in the order of the first changes.
     pub fn settings(&self) -> impl Iterator<Item = &S> {
         self.entries.iter().map(|entry| &entry.setting)
     }
 
-    /// Sets `setting` to `value`, after recording the value before on the disk.
+    /// Applies `value` to `setting`, after recording the present value on the disk.
     ///
-    /// It can be called again and again: the disk is written to only for values that the setting
-    /// has not had yet.
+    /// It can be called any number of times. It writes to the disk only for values that the run has
+    /// not applied to this setting before.
     ///
     /// # Errors
-    /// Fails when the value cannot be recorded, read or set, and when somebody else has changed the
-    /// setting since this run did; then it stays as it is.
+    /// Fails when the value cannot be recorded, read or applied. Also fails when somebody else has
+    /// changed the setting since this run did. The setting is unchanged then.
     pub fn apply(
         &mut self,
         setting: &S,
@@ -340,20 +343,20 @@ impl<S: Adjustable> Log<S> {
         Ok(ApplyOutcome::Changed)
     }
 
-    /// Records that this run may set `setting` to any of `values` (at least one) without the
-    /// journal, any number of times. Each of them is restored to the present value. If another run
-    /// changes the setting, too, it is left at the last of `values`.
+    /// Records that this run may apply any of `values` (at least one) to `setting` without calling
+    /// the journal, any number of times. At the end the present value is restored. But if another
+    /// run changes the setting, too, this run leaves the last of `values`.
     ///
     /// # Errors
-    /// Fails when the values cannot be recorded or the setting cannot be read, and when somebody
-    /// else has changed it since this run did.
+    /// Fails when the values cannot be recorded or the setting cannot be read. Also fails when
+    /// somebody else has changed the setting since this run did.
     pub fn announce(&mut self, setting: &S, values: &[S::Value]) -> Result<(), JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
         self.own(setting, &current, values)
     }
 
-    /// Records `values` as this run's own. Nothing is recorded if the setting, whose value is
-    /// `current`, has the only value already and nobody will restore another one.
+    /// Records `values` as this run's own. Nothing is recorded if there is only one value, the
+    /// setting has that value already (`current`), and no other run will restore another value.
     fn own(
         &mut self,
         setting: &S,
@@ -375,7 +378,7 @@ impl<S: Adjustable> Log<S> {
         }
         let is_known = known.is_some();
         let _alone = state::alone(&self.folder).map_err(unkept(&self.folder))?;
-        // Ended runs count, too, if the first value could not be restored.
+        // Journals of ended runs count, too, if they could not restore the first value.
         let other = restore::others::<S>(&self.folder, Some(&self.path), true)
             .map_err(unkept(&self.folder))?
             .into_iter()
@@ -391,7 +394,8 @@ impl<S: Adjustable> Log<S> {
                     found: current.clone(),
                 });
             }
-            // The setting has the wanted value already, and no other run will restore another one.
+            // The setting has the only wanted value already, and no other run will restore another
+            // value.
             _ if values.iter().all(|value| value == current) => return Ok(()),
             _ => (current.clone(), Vec::new()),
         };
@@ -399,8 +403,8 @@ impl<S: Adjustable> Log<S> {
         self.record(setting, before, after)
     }
 
-    /// Restores everything, the last change first, and ends the journal. Settings that could not be
-    /// restored stay in it for the next start.
+    /// Restores all settings, the last change first, and removes the journal. Settings that could
+    /// not be restored stay in the journal for the next start.
     #[must_use]
     pub fn restore(mut self) -> Restoration<S> {
         self.end()
@@ -409,8 +413,8 @@ impl<S: Adjustable> Log<S> {
     fn end(&mut self) -> Restoration<S> {
         self.ended = true;
         let mut trouble = Vec::new();
-        // If another process has the folder, or the folder is gone, the settings are still
-        // restored.
+        // The settings are restored even if another process has locked the folder, or if the folder
+        // is gone.
         let alone = state::alone(&self.folder);
         if let Err(error) = &alone {
             trouble.push(format!("{}: {error}", printable(&self.folder)));
@@ -423,7 +427,7 @@ impl<S: Adjustable> Log<S> {
         });
         let mut outcomes = restore::all(&self.entries, &[], &living);
         if alone.is_err() {
-            // If two runs end at the same time, each may leave the setting to the other.
+            // If two runs end at the same time, each may have left the setting to the other one.
             for (_, outcome) in &mut outcomes {
                 if *outcome == Outcome::Shared {
                     *outcome = Outcome::Failed(
@@ -464,7 +468,7 @@ impl<S: Adjustable> Log<S> {
         Ok(())
     }
 
-    /// Writes one line, completely or not at all, and waits for the disk.
+    /// Appends one line, completely or not at all, and waits until it is on the disk.
     fn write(&mut self, line: &JournalLine<S, S::Value>) -> Result<(), JournalError<S>> {
         match append(&mut self.file, line) {
             Ok(length) => {
@@ -472,8 +476,8 @@ impl<S: Adjustable> Log<S> {
                 Ok(())
             }
             Err(error) => {
-                // Remove an incomplete line, which would spoil the next one. If that fails, the
-                // next line cannot be written either.
+                // An incomplete line is removed, since it would spoil the next line. If that fails,
+                // the next line cannot be written either.
                 let _ = self.file.set_len(self.length);
                 Err(unkept(&self.path)(error))
             }
@@ -481,7 +485,7 @@ impl<S: Adjustable> Log<S> {
     }
 }
 
-/// Appends one line, waits for the disk and returns the line's length.
+/// Appends one line and waits until it is on the disk. Returns the length of the line.
 fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io::Result<u64> {
     #[cfg(test)]
     tests::disk()?;
@@ -492,7 +496,7 @@ fn append<S: Adjustable>(file: &mut File, line: &JournalLine<S, S::Value>) -> io
     Ok(text.len() as u64)
 }
 
-/// Removes a file that nobody needs any longer. A missing file is no error.
+/// Removes a file. A missing file is no error.
 fn removed(path: &Path) -> Result<(), String> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -505,7 +509,8 @@ fn removed(path: &Path) -> Result<(), String> {
 impl<S: Adjustable> Drop for Log<S> {
     fn drop(&mut self) {
         if !self.ended {
-            // Settings that fail stay in the journal, and are restored at the next start.
+            // Settings that cannot be restored stay in the journal, and the next start restores
+            // them.
             drop(self.end());
         }
     }
@@ -519,7 +524,7 @@ fn unkept<S: Adjustable>(path: &Path) -> impl Fn(io::Error) -> JournalError<S> +
     }
 }
 
-/// Identifier of this boot.
+/// Identifier of the present boot of the machine.
 fn boot() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?
         .trim()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces and their interfaces, each told apart from any other of this boot, and
-//! reached from whatever namespace this process is in.
+//! Network namespaces and their interfaces. Each is distinguished from any other of this boot, and
+//! can be reached from any namespace.
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -33,7 +33,7 @@ const SIOCETHTOOL: libc::c_int = 0x8946;
 #[derive(Debug)]
 pub struct NamespacePath {
     path: PathBuf,
-    /// Keeps the target of the path open, if nothing else does.
+    /// Keeps the target of the path open where nothing else does.
     _held: Option<OwnedFd>,
 }
 
@@ -58,23 +58,25 @@ impl From<OwnedFd> for NamespacePath {
     }
 }
 
-/// An open network namespace, which stays as long as this is held.
+/// An open network namespace. It exists at least as long as this value.
 #[derive(Debug)]
 pub struct Namespace {
     cookie: u64,
-    /// A socket of the namespace, which carries its ioctls from any thread.
+    /// A socket in the namespace. The kernel executes its ioctls in the namespace, whichever thread
+    /// calls them.
     socket: OwnedFd,
     /// A folder that shows the namespace's interfaces as /sys does.
     sys: OwnedFd,
-    /// Whether `sys` is the /sys of this process, which may show another namespace's.
+    /// Whether `sys` is this process's own /sys, which may show another namespace.
     assumed: bool,
 }
 
 impl Namespace {
-    /// The namespace of this thread.
+    /// Opens the namespace of this thread.
     ///
     /// # Errors
-    /// Fails when no sysfs can be mounted for it (CAP_SYS_ADMIN) and /sys cannot be opened.
+    /// Fails when no sysfs can be mounted for the namespace (which needs CAP_SYS_ADMIN) and /sys
+    /// cannot be opened.
     pub fn own() -> io::Result<Self> {
         // SAFETY: no pointers are passed, and the descriptor has no other owner.
         let socket =
@@ -82,7 +84,7 @@ impl Namespace {
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: as above.
+        // SAFETY: the kernel has just created the descriptor, so it has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         let mut cookie = 0_u64;
         let mut size: libc::socklen_t = 8;
@@ -99,8 +101,8 @@ impl Namespace {
         if asked < 0 {
             return Err(io::Error::last_os_error());
         }
-        // /sys shows the namespace of the process that mounted it. A mount of our own, outside the
-        // tree, certainly shows this one.
+        // /sys shows the namespace of the process that mounted it. A sysfs that this process mounts
+        // itself, without a place in the tree, certainly shows this namespace.
         let (sys, assumed) = match mounted(c"sysfs") {
             Ok(sys) => (sys, false),
             Err(_) => (File::open("/sys")?.into(), true),
@@ -113,18 +115,18 @@ impl Namespace {
         })
     }
 
-    /// The namespace that `path` (/run/netns/NAME, /proc/PID/ns/net) refers to.
+    /// Opens the namespace at `path` (/run/netns/NAME, /proc/PID/ns/net).
     ///
     /// # Errors
-    /// Fails when there is none, or when this process may not enter it (CAP_SYS_ADMIN).
+    /// Fails when there is no such namespace, or when this process may not enter it (which needs
+    /// CAP_SYS_ADMIN).
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         inside(path.as_ref(), Self::own)
     }
 
-    /// Paths of all namespaces, each at least once: by their names, by the mounts of processes, by
-    /// the threads that are in them, by the descriptors of processes, and by the sockets of
-    /// processes. A namespace that exists only through a socket on its way to another process is
-    /// not found.
+    /// Paths of all namespaces, each at least once. They are found by their names, and through the
+    /// mounts, threads, descriptors and sockets of processes. A namespace that exists only through
+    /// a socket that is being sent to another process is not found.
     pub fn places() -> impl Iterator<Item = NamespacePath> {
         let processes = || folder("/proc").filter(|path| is_number(path));
         let named = folder("/run/netns");
@@ -133,7 +135,7 @@ impl Namespace {
             .chain(processes())
             .filter(move |process| looked_at.insert(view(process)))
             .flat_map(|process| mounted_by(&process));
-        // Threads are included: only one thread of a program may be in a namespace.
+        // All threads are examined, since only one thread of a program may be in a namespace.
         let threads = processes()
             .flat_map(|path| folder(path.join("task")))
             .map(|path| path.join("ns/net"));
@@ -143,7 +145,7 @@ impl Namespace {
                 let target = fs::read_link(path).unwrap_or_default();
                 target.to_string_lossy().starts_with("net:[")
             });
-        // These come last, since there may be many.
+        // Sockets come last, since there may be many.
         let of_sockets = processes().flat_map(|path| sockets::namespaces(&path));
         let mut seen = BTreeSet::new();
         named
@@ -154,12 +156,13 @@ impl Namespace {
             .chain(of_sockets.map(NamespacePath::from))
             .filter(move |place| match fs::metadata(place) {
                 Ok(namespace) => seen.insert(namespace.ino()),
-                // A file that may not be examined may be a namespace.
+                // A file that this process may not examine may be a namespace, so it is kept.
                 Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
             })
     }
 
-    /// The interface that has this number here; none if there is none, or it cannot be examined.
+    /// The interface with this index in the namespace. `None` if there is none, or if it cannot be
+    /// examined.
     #[must_use]
     pub fn at(self, index: i32) -> Option<OpenInterface> {
         let interface = NetDevice {
@@ -172,19 +175,19 @@ impl Namespace {
         interface.open_in(self).ok()
     }
 
-    /// Number that no other namespace of this boot has.
+    /// Number of the namespace, which no other namespace of this boot has.
     #[must_use]
     pub fn cookie(&self) -> u64 {
         self.cookie
     }
 
-    /// The interface that has the name `name` here now.
+    /// Finds the interface that has the name `name` in this namespace now.
     ///
     /// # Errors
-    /// Fails with ENODEV when there is none.
+    /// Fails with ENODEV when there is no such interface.
     pub fn interface(&self, name: &str) -> io::Result<NetDevice> {
         let request = self.request(name, SIOCGIFINDEX)?;
-        // SAFETY: the kernel has written this member.
+        // SAFETY: the kernel has written this member of the union.
         let index = unsafe { request.ifr_ifru.ifru_ifindex };
         Ok(NetDevice {
             name: name.to_owned(),
@@ -195,7 +198,7 @@ impl Namespace {
         })
     }
 
-    /// Number of the device that has the name `name` and this index; none if /sys does not show it.
+    /// Number of the device with the name `name` and this index. `None` if /sys does not show it.
     fn device(&self, name: &str, index: i32) -> Option<u64> {
         let shown = self.shown(name)?;
         if self.assumed {
@@ -208,15 +211,15 @@ impl Namespace {
         Some(shown)
     }
 
-    /// Number of the folder that /sys shows for `name`. A device keeps it as long as it exists,
-    /// whatever its name and its namespace.
+    /// Number (inode) of the folder that /sys shows for `name`. A device keeps this number as long
+    /// as it exists, even if it is renamed or moved to another namespace.
     fn shown(&self, name: &str) -> Option<u64> {
         let path = Path::new("class/net").join(name);
         let folder = fstatat(&self.sys, &path, nix::fcntl::AtFlags::empty()).ok()?;
         Some(folder.st_ino)
     }
 
-    /// Name of the device with this number here; none if it is not here.
+    /// Name of the device with this number in the namespace. `None` if the device is not there.
     fn named(&self, device: u64) -> Option<String> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let folder = openat(&self.sys, "class/net", flags, Mode::empty()).ok()?;
@@ -227,7 +230,7 @@ impl Namespace {
         names.find(|name| name != "." && name != ".." && self.shown(name) == Some(device))
     }
 
-    /// Name of `interface` now, since names can change.
+    /// Present name of `interface`, since names can change.
     fn name_of(&self, interface: &NetDevice) -> io::Result<String> {
         let mut request = empty_request();
         request.ifr_ifru.ifru_ifindex = interface.index;
@@ -247,8 +250,8 @@ impl Namespace {
     }
 
     fn ioctl(&self, number: libc::c_int, request: &mut libc::ifreq) -> io::Result<()> {
-        // SAFETY: the kernel reads and writes the request. Callers pass a request whose data is as
-        // large as `number` says.
+        // SAFETY: the kernel reads and writes only the request. Callers pass a request whose data
+        // is as large as the command `number` requires.
         let done = unsafe { libc::ioctl(self.socket.as_raw_fd(), number as _, &raw mut *request) };
         if done < 0 {
             Err(io::Error::last_os_error())
@@ -258,14 +261,15 @@ impl Namespace {
     }
 }
 
-/// Opens the namespace at `path`. Any process may have mounted it and may change it meanwhile, so
-/// the path is not opened before it is known to be a namespace: opening a pipe would block, and
-/// opening a device would start it.
+/// Opens the namespace at `path`. Any process may have mounted something there, and may change it
+/// meanwhile. So the path is opened only once it is known to be a namespace: opening a pipe would
+/// block, and opening a device would start it.
 ///
 /// # Errors
-/// Fails when there is nothing, or something that is no namespace.
+/// Fails when there is nothing at the path, or something other than a namespace.
 pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
-    // O_PATH opens nothing, and the descriptor stays the same file.
+    // With O_PATH the file itself is not opened, and the descriptor keeps referring to the same
+    // file.
     let flags = OFlag::O_PATH | OFlag::O_CLOEXEC;
     let found = open(path.as_ref(), flags, Mode::empty())?;
     if fstatfs(&found)?.filesystem_type() != FsType(libc::NSFS_MAGIC as _) {
@@ -275,19 +279,19 @@ pub(crate) fn handle(path: impl AsRef<Path>) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
-/// Runs `work` in the network namespace at `path` and returns its result; this thread stays in its
-/// own.
+/// Runs `work` in the network namespace at `path` and returns its result. The calling thread stays
+/// in its own namespace.
 ///
 /// # Errors
-/// Fails when there is no such namespace, when this process may not enter it (CAP_SYS_ADMIN), or
-/// when `work` fails.
+/// Fails when there is no such namespace, when this process may not enter it (which needs
+/// CAP_SYS_ADMIN), or when `work` fails.
 pub fn inside<T: Send, E: From<io::Error> + Send>(
     path: &Path,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> Result<T, E> {
     let handle = handle(path)?;
-    // The work has a thread of its own, since a thread that cannot return to its namespace must not
-    // go on.
+    // The work gets a thread of its own. A thread that failed to return to its namespace could not
+    // be used any longer.
     std::thread::scope(|scope| {
         let entered = scope.spawn(|| {
             setns(handle.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from)?;
@@ -300,13 +304,13 @@ pub fn inside<T: Send, E: From<io::Error> + Send>(
 }
 
 fn empty_request() -> libc::ifreq {
-    // SAFETY: all members are integers or pointers that may be null.
+    // SAFETY: all members are integers, or pointers that may be null.
     unsafe { mem::zeroed() }
 }
 
 fn named_request(name: &str) -> io::Result<libc::ifreq> {
     let mut request = empty_request();
-    // Leave a byte for the final zero.
+    // One byte is left for the final zero.
     if name.is_empty() || name.len() >= request.ifr_name.len() {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -316,33 +320,34 @@ fn named_request(name: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// A network interface of this boot, distinguished from any other, even from a later one with the
-/// same name.
+/// A network interface of this boot. It is distinguished from any other, even from a later one with
+/// the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NetDevice {
-    /// Name when it was found.
+    /// Name of the interface when it was found.
     pub name: String,
-    /// Number that is unique in its namespace.
+    /// Index of the interface, which is unique in its namespace.
     pub index: i32,
-    /// Number of its device, by which it is found in another namespace, and distinguished from
-    /// another interface with its index; none: /sys did not show it.
+    /// Number of the interface's device. By this number the interface is found in another
+    /// namespace, and distinguished from a later one with the same index. `None` if /sys did not
+    /// show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u64>,
-    /// Number of its network namespace ([`Namespace::cookie`]).
+    /// Number of the interface's network namespace ([`Namespace::cookie`]).
     pub namespace: u64,
-    /// Path at which that namespace was found, and is looked for first; `None` for the namespace of
-    /// this process.
+    /// Path at which the namespace was found. It is tried first when the interface is opened.
+    /// `None` means the namespace of this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
 }
 
 impl NetDevice {
-    /// Finds the interface that has the name `name` now in the network namespace at `namespace`, or
-    /// in that of this thread.
+    /// Finds the interface that has the name `name` now, in the network namespace at `namespace`,
+    /// or in that of this thread if `namespace` is `None`.
     ///
     /// # Errors
-    /// Fails with ENODEV when there is none, with ENOENT when there is no such namespace, and with
-    /// EPERM when this process may not enter it.
+    /// Fails with ENODEV when there is no such interface, with ENOENT when there is no such
+    /// namespace, and with EPERM when this process may not enter the namespace.
     pub fn find(name: &str, namespace: Option<&Path>) -> io::Result<Self> {
         let space = match namespace {
             None => Namespace::own()?,
@@ -354,11 +359,11 @@ impl NetDevice {
         })
     }
 
-    /// Opens the interface, even if it has another name or is in another network namespace now.
+    /// Opens the interface, even if it has been renamed or moved to another network namespace.
     ///
     /// # Errors
-    /// Fails with ENODEV when the interface is gone, and with `PermissionDenied` when it is not
-    /// where it was and this process may not examine all namespaces.
+    /// Fails with ENODEV when the interface no longer exists. Fails with `PermissionDenied` when
+    /// the interface is not where it was, and this process may not examine all namespaces.
     pub fn open(&self) -> io::Result<OpenInterface> {
         let opened = self.space().and_then(|namespace| self.open_in(namespace));
         match (opened, self.device) {
@@ -372,8 +377,8 @@ impl NetDevice {
     /// Runs `work` in the interface's network namespace and returns its result.
     ///
     /// # Errors
-    /// Fails with ENODEV when the namespace is neither this thread's nor the one where the
-    /// interface was found, and when `work` fails.
+    /// Fails when `work` fails. Fails with ENODEV when the namespace is neither this thread's nor
+    /// the one at the path where the interface was found.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -391,7 +396,7 @@ impl NetDevice {
         if open.namespace.assumed {
             open.is_shown(self)?;
         }
-        // Another interface may have its index now.
+        // Another interface may have taken the index meanwhile.
         let is_another = |device| open.namespace.shown(&open.name) != Some(device);
         if self.device.is_some_and(is_another) {
             return Err(io::Error::from_raw_os_error(libc::ENODEV));
@@ -418,9 +423,9 @@ impl NetDevice {
     }
 }
 
-/// Finds the device with this number in any network namespace.
+/// Finds the interface of the device with this number in any network namespace.
 fn elsewhere(device: u64) -> io::Result<OpenInterface> {
-    // A process that may not enter its own namespace may enter none.
+    // A process that may not enter its own namespace may not enter any other.
     let enters = Namespace::open("/proc/thread-self/ns/net").is_ok();
     let mut hidden = false;
     for place in Namespace::places() {
@@ -430,8 +435,8 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
                     return Ok(OpenInterface { namespace, name });
                 }
             }
-            // A process that may not be examined may be in a namespace of its own, but mostly is
-            // not. A process that may enter all others has looked everywhere.
+            // A process that may not be examined may be in a namespace of its own, although most
+            // are not. If this process may enter namespaces, it has looked into all others.
             Err(error) => hidden |= !enters && error.kind() == io::ErrorKind::PermissionDenied,
         }
     }
@@ -445,14 +450,15 @@ fn elsewhere(device: u64) -> io::Result<OpenInterface> {
     })
 }
 
-/// Mount namespace and root of a process: two processes with the same ones see the same mounts.
+/// Mount namespace and root of a process. Two processes for which these are equal see the same
+/// mounts.
 fn view(process: &Path) -> Option<(u64, u64, u64)> {
     let namespace = fs::metadata(process.join("ns/mnt")).ok()?;
     let root = fs::metadata(process.join("root")).ok()?;
     Some((namespace.ino(), root.dev(), root.ino()))
 }
 
-/// Network namespaces that a process has mounted, as paths that this process can use.
+/// Paths of the network namespaces that a process has mounted. This process can open these paths.
 fn mounted_by(process: &Path) -> Vec<PathBuf> {
     let mounts = Process::new_with_root(process.to_owned()).and_then(|of| of.mountinfo());
     mounts
@@ -479,7 +485,7 @@ fn is_number(path: &Path) -> bool {
         .is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// An open interface, which can be read and changed.
+/// An open interface, whose files and settings can be read and changed.
 #[derive(Debug)]
 pub struct OpenInterface {
     namespace: Namespace,
@@ -487,32 +493,33 @@ pub struct OpenInterface {
 }
 
 impl OpenInterface {
-    /// Name now.
+    /// Present name of the interface.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of its network namespace ([`Namespace::cookie`]).
+    /// Number of the interface's network namespace ([`Namespace::cookie`]).
     #[must_use]
     pub fn namespace(&self) -> u64 {
         self.namespace.cookie
     }
 
-    /// Whether it is up.
+    /// Whether the interface is up.
     ///
     /// # Errors
-    /// Fails when it is gone.
+    /// Fails when the interface no longer exists.
     pub fn is_up(&self) -> io::Result<bool> {
         let text = self.read("flags")?;
         let flags = i32::from_str_radix(text.trim().trim_start_matches("0x"), 16);
         Ok(flags.map_err(io::Error::other)? & libc::IFF_UP != 0)
     }
 
-    /// Fails unless /sys shows this interface, and not one of another namespace with the same name.
+    /// Fails unless /sys shows this interface. It may show an interface of another namespace with
+    /// the same name.
     fn is_shown(&self, interface: &NetDevice) -> io::Result<()> {
         let request = self.namespace.request(&self.name, SIOCGIFHWADDR)?;
-        // SAFETY: the kernel has written this member.
+        // SAFETY: the kernel has written this member of the union.
         let address = unsafe { request.ifr_ifru.ifru_hwaddr.sa_data };
         let address = address[..6]
             .iter()
@@ -542,7 +549,7 @@ impl OpenInterface {
         Ok(File::from(file))
     }
 
-    /// Reads the file `path` of its folder in /sys/class/net.
+    /// Reads the file `path` in the interface's folder in /sys/class/net.
     ///
     /// # Errors
     /// Fails with ENOENT when there is no such file, otherwise with the driver's error.
@@ -553,7 +560,7 @@ impl OpenInterface {
         Ok(text)
     }
 
-    /// Writes the file `path` of its folder in /sys/class/net.
+    /// Writes `text` to the file `path` in the interface's folder in /sys/class/net.
     ///
     /// # Errors
     /// Fails with ENOENT when there is no such file, otherwise with the driver's error.
@@ -561,8 +568,8 @@ impl OpenInterface {
         self.file(path, OFlag::O_WRONLY)?.write_all(text.as_bytes())
     }
 
-    /// Names in the folder `path` of its folder in /sys/class/net, sorted; empty when there is no
-    /// such folder.
+    /// Lists the names in the folder `path` in the interface's folder in /sys/class/net, sorted.
+    /// The list is empty when there is no such folder.
     ///
     /// # Errors
     /// Fails when the folder cannot be read.
@@ -581,13 +588,14 @@ impl OpenInterface {
         Ok(names)
     }
 
-    /// Carries out the ETHTOOL command that `value` begins with.
+    /// Executes the ETHTOOL command whose number `value` begins with.
     ///
     /// # Errors
-    /// Fails with EOPNOTSUPP when the driver has no such command, otherwise with its error.
+    /// Fails with EOPNOTSUPP when the driver does not have the command, otherwise with the driver's
+    /// error.
     ///
     /// # Safety
-    /// `value` must be as large as the kernel reads and writes for its command.
+    /// `value` must be as large as the data that the kernel reads and writes for the command.
     pub(super) unsafe fn ethtool<T>(&self, value: &mut T) -> io::Result<()> {
         let mut request = named_request(&self.name)?;
         request.ifr_ifru.ifru_data = (&raw mut *value).cast();

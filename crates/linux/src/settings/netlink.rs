@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Facts about interfaces that only netlink reports: the network namespace of the other end of a
-//! pair (rtnetlink(7)), and the NAPI instances of receive queues with their threads (the family
-//! `netdev` of generic netlink, from Linux 6.8 on).
+//! veth pair (rtnetlink(7)), and the NAPI instances of receive queues with their threads (the
+//! family `netdev` of generic netlink, from Linux 6.8 on).
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// Constants of <linux/netdev.h>, where kind 0 is a receive queue.
+/// Constants of <linux/netdev.h>. The queue type 0 is a receive queue.
 const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_A_QUEUE_ID: u16 = 1;
 const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
@@ -46,8 +46,8 @@ const NETDEV_A_NAPI_IFINDEX: u16 = 1;
 const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_PID: u16 = 4;
 
-/// Number that this network namespace uses for the one with the other end of the interface `index`;
-/// none: it is in this one, or there is no other end.
+/// The number by which this network namespace knows the namespace with the other end of the
+/// interface `index`. `None` if the other end is in this namespace, or if there is no other end.
 ///
 /// # Errors
 /// Fails with ENODEV when there is no such interface.
@@ -58,10 +58,11 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
     Ok(attribute(&answer, LINK, IFLA_LINK_NETNSID).map(|number| number as i32))
 }
 
-/// Number that this network namespace uses for `namespace`; none if it has none.
+/// The number by which this network namespace knows `namespace`. `None` if it has given `namespace`
+/// no number.
 ///
 /// # Errors
-/// Fails when `namespace` is no namespace.
+/// Fails when `namespace` is not a network namespace.
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     let file = namespace.as_raw_fd().to_ne_bytes();
     let request = with([0; GENERAL], NETNSA_FD, &file);
@@ -70,7 +71,7 @@ pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     Ok(number.filter(|number| *number >= 0))
 }
 
-/// Numbers of the NAPI instances of the interface `index` of this network namespace, by receive
+/// Numbers of the NAPI instances of the interface `index` in this network namespace, by receive
 /// queue. Queues whose instance the driver does not report are left out.
 ///
 /// # Errors
@@ -86,8 +87,8 @@ pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
     Ok(queues.iter().filter_map(of).collect())
 }
 
-/// NAPI instances of the interface `index` of this network namespace, by number, each with the
-/// number of its thread if there is one. Instances without a number are left out, such as those
+/// NAPI instances of the interface `index` in this network namespace, by number. Each has the
+/// number of its thread, if it has a thread. Instances without a number are left out, such as those
 /// that only clean up after sending.
 ///
 /// # Errors
@@ -101,8 +102,8 @@ pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
     Ok(all.iter().filter_map(of).collect())
 }
 
-/// Answers of the family `netdev` to `command` for the interface `index`, which it expects in the
-/// attribute `by`.
+/// Returns the answers of the family `netdev` to `command` for the interface `index`. `by` is the
+/// attribute in which the command expects the index.
 fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
     let request = with(
         [CTRL_CMD_GETFAMILY, 1, 0, 0],
@@ -116,7 +117,7 @@ fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
     answers(NETLINK_GENERIC, family as u16, NLM_F_DUMP, &request)
 }
 
-/// A request: the structure `own` of its family, and one attribute.
+/// Builds a request from the structure `own` of its family and one attribute.
 fn with(own: [u8; 4], kind: u16, value: &[u8]) -> Vec<u8> {
     let attribute = DefaultNla::new(kind, value.to_vec());
     let mut request = own.to_vec();
@@ -125,8 +126,8 @@ fn with(own: [u8; 4], kind: u16, value: &[u8]) -> Vec<u8> {
     request
 }
 
-/// Value of the attribute `wanted`, a number, in an answer whose own structure has the length
-/// `own`.
+/// Reads the numeric attribute `wanted` from an answer. `own` is the length of the structure before
+/// the attributes. `None` if the answer does not have the attribute.
 fn attribute(answer: &[u8], own: usize, wanted: u16) -> Option<u32> {
     let mut all = NlasIterator::new(answer.get(own..)?).map_while(Result::ok);
     match *all.find(|attribute| attribute.kind() == wanted)?.value() {
@@ -136,16 +137,17 @@ fn attribute(answer: &[u8], own: usize, wanted: u16) -> Option<u32> {
     }
 }
 
-/// The kernel's answer to a request for one object.
+/// Sends a request for one object, and returns the kernel's answer.
 fn one(protocol: isize, kind: u16, request: &[u8]) -> io::Result<Vec<u8>> {
     let first = answers(protocol, kind, 0, request)?.into_iter().next();
     first.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// The kernel's answers to a request, without their headers; with the flag NLM_F_DUMP those about
-/// all objects.
+/// Sends a request, and returns the kernel's answers without their headers. With the flag
+/// NLM_F_DUMP there is an answer for each object.
 fn answers(protocol: isize, kind: u16, flags: u16, request: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    // The numbers of the request and of the sender may be 0: nobody else uses the socket.
+    // The numbers of the request and of the sender may be 0, since only this request uses the
+    // socket.
     let mut header = NetlinkHeader::default();
     header.length = (header.buffer_len() + request.len()) as u32;
     header.message_type = kind;
@@ -154,7 +156,7 @@ fn answers(protocol: isize, kind: u16, flags: u16, request: &[u8]) -> io::Result
     header.emit(&mut message);
     message.extend(request);
     let socket = Socket::new(protocol)?;
-    // Without an address it goes to the kernel.
+    // A message without an address goes to the kernel.
     socket.send(&message, 0)?;
     let mut answers = Vec::new();
     loop {
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_interface_without_another_end_has_no_other_namespace() {
-        // The number 1 is the loopback interface.
+        // The interface with index 1 is the loopback interface.
         assert_eq!(namespace_of_link(1).unwrap(), None);
         let missing = namespace_of_link(i32::MAX).unwrap_err();
         assert_eq!(missing.raw_os_error(), Some(libc::ENODEV));
@@ -201,7 +203,7 @@ mod tests {
     fn an_interface_without_queues_of_its_own_has_no_instances() {
         match instances(1) {
             Ok(instances) => assert_eq!(instances, BTreeMap::new()),
-            // Kernels before 6.8 fail.
+            // Kernels before 6.8 do not have this family or command.
             Err(error) => assert!(matches!(
                 error.raw_os_error(),
                 Some(libc::ENOENT | libc::EOPNOTSUPP)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces that exist only through a socket: no thread is in such a namespace and
-//! nothing in /proc leads to it, but its interfaces exist.
+//! Finds network namespaces that exist only through a socket. No thread is in such a namespace and
+//! no path in /proc leads to it, but its interfaces exist.
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -10,11 +10,11 @@ use crate::mounted::descriptor;
 use crate::sched::Tid;
 use crate::threads;
 
-/// Socket ioctl: opens the socket's network namespace (<linux/sockios.h>).
+/// The ioctl of sockets that opens the socket's network namespace (<linux/sockios.h>).
 const SIOCGSKNS: libc::c_int = 0x894C;
 
-/// Network namespaces of all sockets of the process at `path` (/proc/PID), without those that this
-/// process may not examine.
+/// Opens the network namespaces of all sockets of the process at `path` (/proc/PID). Sockets that
+/// this process may not examine are left out.
 pub(super) fn namespaces(path: &Path) -> impl Iterator<Item = OwnedFd> + use<> {
     let number = path
         .file_name()
@@ -24,7 +24,7 @@ pub(super) fn namespaces(path: &Path) -> impl Iterator<Item = OwnedFd> + use<> {
     open.filter_map(move |entry| {
         let entry = entry.ok()?;
         let target = fs::read_link(entry.path()).ok()?;
-        // A process may keep an interface of the kind tun, in its namespace, by an open device.
+        // An open tun device counts as a socket: it keeps an interface in its namespace.
         let target = target.to_string_lossy();
         if !target.starts_with("socket:[") && target != "/dev/net/tun" {
             return None;
@@ -34,15 +34,16 @@ pub(super) fn namespaces(path: &Path) -> impl Iterator<Item = OwnedFd> + use<> {
     })
 }
 
-/// Duplicates the descriptor `number` of the process. Nothing is read from it or changed.
+/// Duplicates the descriptor `number` of the process. This neither reads from the file nor changes
+/// it.
 fn borrowed(process: &OwnedFd, number: RawFd) -> io::Result<OwnedFd> {
-    // SAFETY: the call takes numbers only.
+    // SAFETY: the call takes only numbers.
     let got = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) };
     descriptor(got)
 }
 
-/// Network namespace of a socket.
+/// Opens the network namespace of a socket.
 pub fn namespace(socket: &OwnedFd) -> io::Result<OwnedFd> {
-    // SAFETY: the request uses only the descriptor.
+    // SAFETY: the request passes no pointers.
     descriptor(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS as _) }.into())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Steering of packets to a card's receive queues: rules for some packets, and a table by which the
-//! card spreads the rest. Both are set by the ioctls of <linux/ethtool.h>.
+//! Steers packets to the receive queues of a card. Rules steer some packets, and a table spreads
+//! the rest. Both are set by the ioctls of <linux/ethtool.h>.
 use std::fmt;
 use std::io;
 
@@ -17,7 +17,7 @@ const INSERT_RULE: u32 = 0x32;
 const GET_SPREAD: u32 = 0x38;
 const SET_SPREAD: u32 = 0x39;
 
-/// Kinds of rules, and the flag of one that also looks at the VLAN tag.
+/// Kinds of rules, and the flag of a rule that also examines the VLAN tag (FLOW_EXT).
 const TCP_V4: u32 = 0x01;
 const UDP_V4: u32 = 0x02;
 const TCP_V6: u32 = 0x05;
@@ -28,18 +28,18 @@ const EXTENDED: u32 = 0x8000_0000;
 /// Packets that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FlowSpec {
-    /// Packets for a port.
+    /// Packets for a destination port.
     Port {
-        /// Whether it is TCP; else UDP.
+        /// Whether the protocol is TCP. Otherwise it is UDP.
         tcp: bool,
-        /// Whether it is IPv6; else IPv4.
+        /// Whether the version of IP is 6. Otherwise it is 4.
         v6: bool,
         /// Destination port.
         port: u16,
     },
-    /// Packets with an EtherType.
+    /// Packets with this EtherType.
     EtherType(u16),
-    /// Packets with a priority in their VLAN tag (PCP of IEEE 802.1Q), 0 to 7.
+    /// Packets with this priority in their VLAN tag (PCP of IEEE 802.1Q), from 0 to 7.
     Priority(u8),
 }
 
@@ -57,26 +57,29 @@ impl fmt::Display for FlowSpec {
     }
 }
 
-/// A rule of a card: the bytes of `struct ethtool_rx_flow_spec`, so that an earlier rule is
-/// restored completely.
+/// A rule of a card. It keeps all bytes of `struct ethtool_rx_flow_spec`, so that a rule that was
+/// set before can be restored completely.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
 pub struct Rule(Box<[u8; Self::SIZE]>);
 
 impl Rule {
     const SIZE: usize = 168;
-    /// Offsets of the values and the masks of the fields, of the queue and of the rule's place.
+    /// Offsets in the structure: of the values and the masks of the fields, of the queue, and of
+    /// the rule's place.
     const VALUES: usize = 4;
     const MASKS: usize = 76;
     const QUEUE: usize = 152;
     const PLACE: usize = 160;
-    /// Offset, in the values and in the masks, of the part that only an extended rule has.
+    /// Offset, within the values and within the masks, of the fields that only a rule with the flag
+    /// `EXTENDED` has.
     const EXTENSION: usize = 52;
 
-    /// Creates the rule at `place` of a table that brings `flow` to receive queue `queue`.
+    /// Creates the rule at `place` of the table that steers `flow` to receive queue `queue`.
     #[must_use]
     pub fn new(flow: FlowSpec, queue: u32, place: u32) -> Self {
-        // These are the kind, the field's offset among the values, the value, and its mask.
+        // The tuple has the kind of the rule, the field's offset among the values, the field's
+        // value, and its mask.
         let (kind, field, value, mask) = match flow {
             FlowSpec::Port {
                 v6: false,
@@ -101,13 +104,13 @@ impl Rule {
         Self(bytes).at(place)
     }
 
-    /// Its place in the table.
+    /// Number of the rule's place in the table.
     #[must_use]
     pub fn place(&self) -> u32 {
         self.word(Self::PLACE)
     }
 
-    /// Whether it brings all of `flow` to `queue`.
+    /// Whether the rule steers all of `flow` to `queue`.
     #[must_use]
     pub fn brings(&self, flow: FlowSpec, queue: u32) -> bool {
         *self == Self::new(flow, queue, self.place())
@@ -122,8 +125,8 @@ impl Rule {
         self
     }
 
-    /// The rule in a normal form, in which equal rules have equal bytes: some drivers return values
-    /// without a mask, or mark each rule as extended.
+    /// Brings the rule into a normal form, in which equal rules have equal bytes. Some drivers
+    /// return values without a mask, or set the flag `EXTENDED` in each rule.
     fn normal(mut self) -> Self {
         for at in Self::VALUES..Self::MASKS {
             self.0[at] &= self.0[at - Self::VALUES + Self::MASKS];
@@ -183,7 +186,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// The structure `ethtool_rxnfc` with room for the places of rules.
+/// The structure `ethtool_rxnfc`, with room for the places of rules.
 #[repr(C, align(8))]
 struct RuleRequest {
     command: u32,
@@ -194,7 +197,7 @@ struct RuleRequest {
     places: [u32; MOST_RULES],
 }
 
-/// Most rules of a card that is steered.
+/// Most rules that a card may have if Weir is to steer its packets.
 const MOST_RULES: usize = 1023;
 
 fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Result<RuleRequest> {
@@ -210,7 +213,8 @@ fn ask(interface: &OpenInterface, command: u32, rule: Option<Rule>) -> io::Resul
         },
         places: [0; MOST_RULES],
     };
-    // SAFETY: all these commands use this structure, and it has room for as many places as it says.
+    // SAFETY: all these commands use this structure, and it has room for as many places as it
+    // states.
     unsafe { interface.ethtool(&mut request)? };
     Ok(request)
 }
@@ -219,10 +223,10 @@ fn nothing() -> Rule {
     Rule(Box::new([0; Rule::SIZE]))
 }
 
-/// Number of receive queues over which `interface` spreads packets.
+/// Reads the number of receive queues over which `interface` spreads packets.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when its driver does not tell.
+/// Fails with EOPNOTSUPP when the driver does not report this.
 pub fn queues(interface: &OpenInterface) -> io::Result<u32> {
     let request = ask(interface, COUNT_QUEUES, None)?;
     Ok(u32::try_from(request.data).unwrap_or(u32::MAX))
@@ -241,7 +245,7 @@ impl RuleTable {
     /// Reads the table of `interface`.
     ///
     /// # Errors
-    /// Fails with EOPNOTSUPP when its driver has none.
+    /// Fails with EOPNOTSUPP when the driver has no such table.
     pub fn of(interface: &OpenInterface) -> io::Result<Self> {
         let counted = ask(interface, COUNT_RULES, None)?;
         let listed = ask(interface, LIST_RULES, None)?;
@@ -252,19 +256,20 @@ impl RuleTable {
         rules.sort_by_key(Rule::place);
         Ok(Self {
             rules,
-            // The highest bit means that the driver has places of special meaning.
+            // The highest bit of the number means that the driver has places with a special
+            // meaning.
             places: (counted.data & 0x7fff_ffff) as u32,
         })
     }
 
-    /// Places without a rule, the last first: their rules come after all others.
+    /// Places without a rule, the last one first. A rule at a later place applies after the others.
     pub fn free(&self) -> impl Iterator<Item = u32> {
         let is_free = |place: &u32| !self.rules.iter().any(|rule| rule.place() == *place);
         (0..self.places).rev().filter(is_free)
     }
 }
 
-/// Reads the rule at `place`; `None` when there is none.
+/// Reads the rule at `place`. `None` when there is no rule.
 ///
 /// # Errors
 /// Fails with EOPNOTSUPP when the driver has no rules.
@@ -289,7 +294,7 @@ pub fn set_rule(interface: &OpenInterface, place: u32, rule: Option<Rule>) -> io
     .map(drop)
 }
 
-/// The structure `ethtool_rxfh_indir` with room for the largest table.
+/// The structure `ethtool_rxfh_indir`, with room for the largest table.
 #[repr(C)]
 struct SpreadRequest {
     command: u32,
@@ -297,15 +302,16 @@ struct SpreadRequest {
     queues: [u32; LONGEST_SPREAD],
 }
 
-/// Length of the longest table; those of drivers have up to some thousand places.
+/// Length of the longest table that can be read. The tables of drivers have up to some thousand
+/// places.
 const LONGEST_SPREAD: usize = 8192;
 
-/// Reads the table of queues by which a card spreads packets without a rule: it looks up the lower
-/// bits of the packet's hash.
+/// Reads the table of queues by which a card spreads the packets that no rule matches. The card
+/// uses the lower bits of a packet's hash as the index.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when the driver has no such table, and with ENOBUFS when it is longer than
-/// any known one.
+/// Fails with EOPNOTSUPP when the driver has no such table, and with ENOBUFS when the table is
+/// longer than any known table.
 pub fn spread(interface: &OpenInterface) -> io::Result<Vec<u32>> {
     let mut request = Box::new(SpreadRequest {
         command: GET_SPREAD,
@@ -319,16 +325,16 @@ pub fn spread(interface: &OpenInterface) -> io::Result<Vec<u32>> {
         return Err(io::Error::from_raw_os_error(libc::ENOBUFS));
     }
     request.command = GET_SPREAD;
-    // SAFETY: the size is that of the table, for which there is room.
+    // SAFETY: the stated size is that of the driver's table, and the structure has room for it.
     unsafe { interface.ethtool(&mut *request)? };
     Ok(request.queues[..size].to_vec())
 }
 
-/// Sets the table of queues, which must be as long as that of [`spread`].
+/// Sets the table of queues. It must be as long as the table that [`spread`] returns.
 ///
 /// # Errors
-/// Fails with EOPNOTSUPP when the driver's table is fixed, and with EINVAL for another length or
-/// queues that do not exist.
+/// Fails with EOPNOTSUPP when the driver's table is fixed, and with EINVAL when the length is wrong
+/// or a queue does not exist.
 pub fn set_spread(interface: &OpenInterface, table: &[u32]) -> io::Result<()> {
     let mut request = Box::new(SpreadRequest {
         command: SET_SPREAD,
@@ -336,11 +342,11 @@ pub fn set_spread(interface: &OpenInterface, table: &[u32]) -> io::Result<()> {
         queues: [0; LONGEST_SPREAD],
     });
     let to = request.queues.get_mut(..table.len());
-    // An empty table would restore the driver's default.
+    // An empty table is refused, since it would restore the driver's default.
     let to = to.filter(|to| !to.is_empty());
     to.ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?
         .copy_from_slice(table);
-    // SAFETY: the table has as many places as it says.
+    // SAFETY: the structure has as many places as it states.
     unsafe { interface.ethtool(&mut *request) }
 }
 
@@ -350,7 +356,8 @@ mod tests {
 
     use super::*;
 
-    /// These are the offsets that a C compiler gives the structure of <linux/ethtool.h>.
+    /// The numbers are the offsets that a C compiler gives the members of the structure in
+    /// <linux/ethtool.h>.
     #[test]
     fn the_structure_is_the_kernels() {
         assert_eq!(offset_of!(RuleRequest, rule), 16);
@@ -421,7 +428,8 @@ mod tests {
         for flow in FLOWS {
             let ours = Rule::new(flow, 1, 4);
             let mut answered = ours.clone();
-            // The driver ixgbe answers so; the value without a mask is added.
+            // The driver ixgbe answers with these bytes, to which the test adds a value without a
+            // mask.
             let kind = answered.word(0) | EXTENDED;
             answered.0[..4].copy_from_slice(&kind.to_ne_bytes());
             answered.0[Rule::VALUES + 2] = 77;

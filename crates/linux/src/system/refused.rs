@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Errors in a system file that hold on every machine with Linux.
+//! Errors in a system file that do not depend on the machine, as long as it runs Linux.
 use crate::exact::LONGEST_QUEUE;
 use crate::predicted;
 use crate::urgency::{TooUrgent, Urgency};
 use weir_model::LinuxContradiction;
 
-/// Reason why a system file cannot be carried out on any machine.
+/// Reason why a system file cannot be used on any machine with Linux.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 pub enum NotForLinux {
     /// No source has an interface, and no account is asked for.
@@ -21,16 +21,16 @@ pub enum NotForLinux {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Contradiction(#[from] LinuxContradiction),
-    /// There are more interfaces than the mode predicted can serve.
+    /// There are more interfaces than mode predicted supports.
     #[error("the mode `predicted` serves {DEVICES} interfaces at most, and the system `{name}` has {found}", DEVICES = predicted::DEVICES)]
     #[diagnostic(help("leave some out, or take the mode `native`"))]
     Interfaces {
         /// Name of the system.
         name: String,
-        /// Number of its interfaces.
+        /// Number of interfaces in the system.
         found: usize,
     },
-    /// The queues of a class are longer than the kernel allows.
+    /// The queues of a class are longer in total than the kernel allows.
     #[error(
         "in the mode `exact` the flows to receivers of urgency {urgency} share one queue, and their `queue`s add up to {found} packets; the kernel allows {LONGEST_QUEUE}"
     )]
@@ -38,10 +38,10 @@ pub enum NotForLinux {
     Queue {
         /// Urgency of the class.
         urgency: Urgency,
-        /// Sum of its queues in packets.
+        /// Sum of the class's queues, in packets.
         found: u64,
     },
-    /// A flow is restricted to some addresses.
+    /// A flow is restricted to packets from some addresses.
     #[error(
         "the flow `{flow}` has only packets from {address}, and `weir linux` ignores addresses: all packets for its port would get the urgency of its receiver"
     )]
@@ -51,10 +51,10 @@ pub enum NotForLinux {
     Address {
         /// Name of the flow.
         flow: String,
-        /// Address or network of the other side.
+        /// Address or network that the flow's packets come from.
         address: String,
     },
-    /// The machine does not have a user.
+    /// This machine does not have the user.
     #[error(
         "the receiver `{name}` belongs to the user `{user}`, and this machine has no such user"
     )]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A system that is nothing but lists, with what its kernel would tell.
+//! A model of the system that consists of plain lists, and of the events that its kernel would
+//! report.
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::mem;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use super::super::{
 };
 use crate::urgency::Urgency;
 
-/// Processes and sockets at once, few enough that they meet.
+/// Numbers of processes and sockets at a time. They are so few that steps often concern the same
+/// ones.
 const PROCESSES: u32 = 6;
 
 #[derive(Debug, Clone)]
@@ -23,12 +25,12 @@ pub enum Step {
         tcp: bool,
         place: u8,
     },
-    /// A listener accepts a connection, which no event tells.
+    /// A listener accepts a connection. No event reports this.
     Accept {
         process: usize,
         socket: usize,
     },
-    /// All descriptors of a socket are closed.
+    /// All processes close their descriptors of a socket.
     Release {
         socket: usize,
     },
@@ -52,7 +54,7 @@ pub enum Step {
     Migrate {
         process: usize,
     },
-    /// No event tells of these four.
+    /// No event reports these four steps.
     SetUrgency {
         process: usize,
         thread: usize,
@@ -70,7 +72,7 @@ pub enum Step {
     Lose {
         events: usize,
     },
-    /// Some of the events that are waiting are told.
+    /// Some of the waiting events are delivered.
     Tell {
         events: usize,
     },
@@ -86,7 +88,7 @@ struct Process {
     threads: BTreeMap<u32, u8>,
 }
 
-/// A system: who has which socket, as a list of pairs.
+/// The system. A list of pairs says which process has which socket.
 #[derive(Debug, Default)]
 pub struct System {
     processes: BTreeMap<u32, Process>,
@@ -129,7 +131,7 @@ pub fn rules() -> RuleSet {
     ])
 }
 
-/// There are four cgroups, which are made again and again.
+/// There are four cgroups. They are deleted and created again, with other numbers.
 fn path(cgroup: u64) -> String {
     format!("/{}", cgroup % 4)
 }
@@ -146,7 +148,7 @@ impl System {
 
     fn number(&mut self) -> u32 {
         self.next += 1;
-        // Numbers of processes come again.
+        // Numbers of processes are used again.
         let mut pid = (self.next % 10 * 100) as u32 + 100;
         while self.processes.contains_key(&pid) {
             pid += 100;
@@ -199,7 +201,7 @@ impl System {
         holders.map(|(pid, _)| *pid).collect()
     }
 
-    /// A descriptor is closed; with the last one the socket is released.
+    /// Closes a descriptor. The socket is released with its last descriptor.
     fn close(&mut self, pid: u32, cookie: u64) {
         if self.has.remove(&(pid, cookie)) && self.holders(cookie).is_empty() {
             self.sockets.remove(&cookie);
@@ -364,7 +366,7 @@ impl System {
         Some(())
     }
 
-    /// What the iterators would tell.
+    /// What the iterators would report.
     pub fn scan(&self, scope: Option<u32>) -> Vec<Record> {
         let is_in = |pid: u32| scope.is_none_or(|only| only == pid);
         let sockets = self.has.iter().filter(|(pid, _)| is_in(*pid));
@@ -379,7 +381,7 @@ impl System {
         records
     }
 
-    /// Who reads what, from the lists alone.
+    /// Who reads which port, computed from the lists alone.
     pub fn readers(&self) -> BTreeMap<(PacketKey, ReaderId), Urgency> {
         let rules = rules();
         self.has

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs whose state is in another folder (`--state`) and that change the same machine. They are
-//! found by their locks, which the kernel lists, and their journals are read through their
-//! descriptors. So no common folder is needed, and other mount namespaces hide no run.
+//! Finds runs that change the same machine but keep their state in another folder (`--state`). The
+//! kernel lists the locks on their journals, and the journals are read through the descriptors of
+//! their processes. So the runs need no common folder, and no mount namespace hides a run.
 //!
-//! A file of another process is trusted only if it belongs to this user or to root, and nobody else
-//! may open it.
+//! A file of another process is trusted only if it belongs to this user or to root, and if nobody
+//! else may open it.
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -18,14 +18,15 @@ use super::trust::{OTHERS, is_ours};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LockedFile {
     pub pid: u32,
-    /// Name of the file in that process.
+    /// Name that the file has in that process.
     pub name: String,
-    /// Path at which it can be opened.
+    /// Path in /proc at which the file can be opened.
     pub path: PathBuf,
 }
 
 impl LockedFile {
-    /// Opens the file, if the process still has the same file there: opening a pipe would block.
+    /// Opens the file, but only if the descriptor still belongs to the same file. Opening a pipe,
+    /// for example, would block.
     pub(super) fn open(&self) -> io::Result<File> {
         let opened = OpenOptions::new()
             .read(true)
@@ -43,11 +44,11 @@ fn is_believed(file: &Metadata) -> bool {
     file.is_file() && is_ours(file.uid()) && file.mode() & OTHERS == 0
 }
 
-/// Files that are locked as a whole (flock), by process. Only processes in this one's /proc are
-/// included.
+/// Numbers (inodes) of the files that are locked as a whole (flock), by process. Only processes
+/// that this one's /proc shows are included.
 fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     let mut locked: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
-    // Without the list no other runs are known.
+    // If the list cannot be read, no other runs are known.
     let text = fs::read_to_string("/proc/locks").unwrap_or_default();
     for line in text.lines() {
         let Some((pid, inode)) = lock_of(line) else {
@@ -58,21 +59,22 @@ fn locked() -> BTreeMap<u32, BTreeSet<u64>> {
     locked
 }
 
-/// Parses a line such as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`: the process, and the
-/// number of the file.
+/// Parses a line such as `1: FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF`. Returns the process and
+/// the file's inode.
 fn lock_of(line: &str) -> Option<(u32, u64)> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    // The line of a process that waits has an arrow before its kind.
+    // A line with an arrow before `FLOCK` is about a process that waits for the lock, and does not
+    // match.
     let ["FLOCK", "ADVISORY", "WRITE", pid, file] = words.get(1..6)? else {
         return None;
     };
     Some((pid.parse().ok()?, file.rsplit(':').next()?.parse().ok()?))
 }
 
-/// A process that holds the lock on `file`; none if /proc does not show it.
+/// Finds the process that holds the lock on `file`. `None` if /proc does not show such a process.
 ///
-/// The holder is the process that has the file open with the lock. The kernel's list names the
-/// process that locked it, which may have ended meanwhile.
+/// The holder is the process with the descriptor that has the lock. The kernel's list names the
+/// process that took the lock, and that process may have ended meanwhile.
 pub(super) fn holder(file: &File) -> Option<u32> {
     let about = file.metadata().ok()?;
     let has_it = |descriptor: PathBuf| {
@@ -97,7 +99,8 @@ fn locks(descriptor: &Path) -> bool {
     of_it().is_some()
 }
 
-/// Descriptors of a process; empty if they may not be examined, since they are another user's.
+/// Paths of the descriptors of a process. There are none if this process may not examine them,
+/// since they belong to another user.
 fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"))
         .into_iter()
@@ -105,7 +108,8 @@ fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path()))
 }
 
-/// Files with this ending that other processes have locked, except for those in `folder`.
+/// Finds the files with this ending that other processes have locked. Files in `folder` are left
+/// out.
 pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
     let here: BTreeSet<(u64, u64)> = fs::read_dir(folder)
         .into_iter()
@@ -135,7 +139,7 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
     held
 }
 
-/// Name of the descriptor's file, if it has that ending.
+/// Name of the descriptor's file. `None` if the name does not have this ending.
 fn name_of(descriptor: &Path, ending: &str) -> Option<String> {
     let target = fs::read_link(descriptor).ok()?;
     let is_it = target.extension().is_some_and(|its| its == ending);
@@ -167,7 +171,7 @@ mod tests {
     fn the_holder_of_a_lock_is_found() {
         let file = tempfile::tempfile().unwrap();
         let held = super::super::state::lock(file.try_clone().unwrap()).unwrap();
-        // A sandbox may show no locks.
+        // A sandbox may hide the locks.
         if let Some(pid) = holder(&file) {
             assert_eq!(pid, process::id());
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Reading journals, and restoring the settings in them.
+//! Reads journals, and restores the settings in them.
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,42 +12,43 @@ use super::{Adjustable, Entry, JournalLine, boot, elsewhere, removed, state};
 /// Result of restoring one setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome<V> {
-    /// The setting has its first value again.
+    /// The setting had another value, and has its first value again.
     Restored,
     /// The setting had its first value already.
     Unchanged,
-    /// The object of the setting does not exist any longer.
+    /// The object of the setting no longer exists.
     Vanished,
-    /// Somebody else has changed the setting to this value, which stays.
+    /// Somebody else has changed the setting to this value, which is left alone.
     Foreign(V),
-    /// Another run that goes on has changed the setting, too, and will restore it.
+    /// Another run that is alive has changed the setting, too. That run will restore it.
     Shared,
-    /// The setting cannot be restored, for this reason; the journal keeps it for the next start.
+    /// The setting cannot be restored, for this reason. The journal keeps it for the next start.
     Failed(String),
 }
 
-/// Results of restoring the settings of one run.
+/// Results of restoring all settings of one run.
 #[derive(Debug, Clone)]
 pub struct Restoration<S: Adjustable> {
-    /// The run's process; `None` if its journal does not name it.
+    /// Number of the run's process. `None` if the journal does not name it.
     pub pid: Option<u32>,
-    /// All settings, the last change first.
+    /// All settings of the journal, the last change first.
     pub outcomes: Vec<(S, Outcome<S::Value>)>,
-    /// Number of lines that could not be read, except for an incomplete last one: its setting had
-    /// not been changed yet.
+    /// Number of lines that could not be read. An incomplete last line is not counted, since its
+    /// setting had not been changed yet.
     pub unreadable: usize,
-    /// Other errors, with the files that they are about.
+    /// Other errors, each with the file that it is about.
     pub trouble: Vec<String>,
 }
 
 impl<S: Adjustable> Restoration<S> {
-    /// Whether everything that the journal tells of is restored, and there was no other error.
+    /// Whether every line of the journal was read and its setting restored, and there was no other
+    /// error.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.is_put_back() && self.trouble.is_empty()
     }
 
-    /// Whether nothing is left to restore, so that the journal is not needed any longer.
+    /// Whether nothing is left to restore. The journal is no longer needed then.
     pub(super) fn is_put_back(&self) -> bool {
         self.unreadable == 0
             && self
@@ -57,14 +58,14 @@ impl<S: Adjustable> Restoration<S> {
     }
 }
 
-/// A journal that was read.
+/// The content of a journal file.
 pub(super) struct SavedJournal<S: Adjustable> {
     path: PathBuf,
     pub(super) pid: Option<u32>,
     boot: Option<String>,
     pub(super) entries: Vec<Entry<S>>,
     unreadable: usize,
-    /// Lock on the file, while it belongs to no living run.
+    /// The lock on the file. `None` if a living run holds it.
     _held: Option<Flock<File>>,
 }
 
@@ -85,10 +86,12 @@ pub(super) fn add<S: Adjustable>(
     }
 }
 
-/// Largest size of a journal: it has some hundred bytes for each value of each setting.
+/// Largest size of a journal in bytes. A journal needs some hundred bytes for each value of each
+/// setting.
 const MOST: u64 = 64 << 20;
 
-/// Reads a journal. A larger file belongs to no run, and counts as unreadable.
+/// Reads a journal. A file that is larger than [`MOST`] cannot come from a run, and counts as
+/// unreadable.
 fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>> {
     let mut bytes = Vec::new();
     file.take(MOST + 1).read_to_end(&mut bytes)?;
@@ -96,7 +99,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>>
     if is_too_large {
         bytes.clear();
     }
-    // What follows the last line break is an incomplete line.
+    // The bytes after the last line break are an incomplete line.
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
     let mut journal = SavedJournal {
         path,
@@ -130,14 +133,14 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>>
         }
     }
     if is_another {
-        // Lines of another version may have another meaning.
+        // The lines of another version may have another meaning, so they all count as unreadable.
         journal.unreadable += 1 + journal.entries.len();
         journal.entries.clear();
     }
     Ok(journal)
 }
 
-/// Whether a living run has locked `file`; otherwise the returned lock holds it.
+/// Locks the journal at `path` and returns the lock. `None` if a living run has locked it.
 fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
     let options = state::file().read(true).append(true).clone();
     let file = state::open_file(path, &options)?;
@@ -148,7 +151,8 @@ fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
-/// Journals of runs that go on, except for the one at `except`. The caller has locked the folder.
+/// Reads the journals of living runs, except for the one at `except`. The caller must have locked
+/// the folder.
 pub(super) fn living<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -156,8 +160,9 @@ pub(super) fn living<S: Adjustable>(
     others(folder, except, false)
 }
 
-/// Journals in the folder except for the one at `except`, and those of runs with other folders.
-/// Journals of ended runs are included only if `dead` is true. The caller has locked the folder.
+/// Reads the journals in the folder, except for the one at `except`, and those of living runs with
+/// other folders. Journals of ended runs are included only if `dead` is true. The caller must have
+/// locked the folder.
 pub(super) fn others<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -168,8 +173,8 @@ pub(super) fn others<S: Adjustable>(
     Ok(others)
 }
 
-/// The same without those of other folders. Files that belong neither to this user nor to root are
-/// left out.
+/// Reads the journals in the folder, except for the one at `except`. Files that belong neither to
+/// this user nor to root are left out.
 pub(super) fn here<S: Adjustable>(
     folder: &Path,
     except: Option<&Path>,
@@ -182,7 +187,7 @@ pub(super) fn here<S: Adjustable>(
         }
         let is_wanted = match held(&path) {
             Ok(held) => dead || held.is_none(),
-            // The error is reported when the journal is restored.
+            // Restoring this journal reports the error.
             Err(_) => continue,
         };
         if is_wanted {
@@ -193,7 +198,7 @@ pub(super) fn here<S: Adjustable>(
     Ok(here)
 }
 
-/// Journals of runs that go on and have another folder than this. Unreadable ones are left out.
+/// Reads the journals of living runs with other folders. Unreadable ones are left out.
 pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
     if !S::OF_MACHINE {
         return Vec::new();
@@ -201,16 +206,16 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
     let boot = boot().ok();
     let all = elsewhere::held(folder, "journal").into_iter();
     let all = all.filter_map(|held| read(held.path.clone(), held.open().ok()?).ok());
-    // Other programs use such names, too.
+    // Other programs may have files with such names, so the boot is checked.
     all.filter(|journal: &SavedJournal<S>| journal.boot == boot)
         .collect()
 }
 
 /// Restores the settings of ended runs, and removes their journals and locks. An error in one
-/// journal does not keep the others from being restored. The caller has locked the folder.
+/// journal does not keep the others from being restored. The caller must have locked the folder.
 pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S>>> {
     let boot = boot()?;
-    // This comes before the files of ended runs are locked here.
+    // Living runs are found first, before this process locks the files of ended runs.
     let living = living(folder, None)?;
     let mut dead: Vec<SavedJournal<S>> = Vec::new();
     let mut restorations = Vec::new();
@@ -234,8 +239,8 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         }
     }
     for journal in &dead {
-        // Settings of an earlier boot are gone, and the numbers of threads and interfaces may be in
-        // use again.
+        // The settings of an earlier boot no longer exist. Other threads and interfaces may have
+        // the same numbers now.
         let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
         let mut restoration = Restoration {
             pid: journal.pid,
@@ -261,7 +266,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     }
     for path in state::files(folder, "lock")? {
         if matches!(held(&path), Ok(Some(_))) {
-            // Nobody uses the lock any longer, so an error does not matter.
+            // An error is ignored, since an unused lock does no harm.
             let _ = removed(&path);
         }
     }
@@ -279,7 +284,7 @@ fn of<'a, S: Adjustable>(
 }
 
 /// Restores `entries`, the last one first. `dead` are the journals of other runs that have ended,
-/// `living` of those that go on.
+/// `living` those of other runs that are alive.
 pub(super) fn all<S: Adjustable>(
     entries: &[Entry<S>],
     dead: &[SavedJournal<S>],
@@ -315,8 +320,8 @@ fn one<S: Adjustable>(
     let mine =
         ours.contains(&current) || of(dead, setting).any(|other| other.ours.contains(&current));
     if let Some(other) = of(living, setting).next() {
-        // The other run knows only the values that were recorded when it began. It would take a
-        // later one for somebody else's.
+        // The other run knows only the values that were recorded before it began. It would take any
+        // later value for a change by somebody else.
         if let Some(its) = other
             .ours
             .last()
@@ -325,7 +330,7 @@ fn one<S: Adjustable>(
             setting.apply(its)?;
         }
         if other.before != *before && ours.contains(&other.before) {
-            // The other run began in another folder and did not know this run.
+            // The other run has its journal in another folder, and did not know of this run.
             return Ok(Outcome::Failed(format!(
                 "another run has it, and would put it back to {}, which is this run's own: end that one first",
                 other.before

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of the state. Nobody else may read or change its content, and no operation waits for
-//! somebody without an end.
+//! The folder of the state: journals, locks, and the files of runs. No other user may read or
+//! change its content, and no operation waits for another process without a limit.
 //!
-//! Its content is carried out with all rights of this process: settings are restored, processes are
-//! asked to end. So nobody else may write to the folder, and none of the folders above it lets
-//! others replace it.
+//! The content of the folder is acted on with all rights of this process: settings are restored,
+//! and processes are asked to end. So nobody else may be able to write to the folder, or to replace
+//! it by changing one of the folders above it.
 //!
-//! Whoever can open a file can lock it, and so keep a run from its own journal. That is why the
-//! files are readable by this user alone. It is not enough that the folder is closed to others: a
-//! process that opened it before still has it. Nor is an existing folder closed to others by Weir:
-//! it may be no folder of Weir's, since its name may be a mistake.
+//! Whoever can open a file can lock it, and so keep a run from its own journal. That is why only
+//! this user can read the files. Closing the folder to others would not be enough, since a process
+//! that opened it before still has access. Weir does not change the permissions of an existing
+//! folder, either. That folder may have nothing to do with Weir, if the user has mistyped its name.
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -23,27 +23,27 @@ use nix::unistd::geteuid;
 use super::elsewhere;
 use super::trust::is_ours;
 
-/// Longest time for which another process may have the folder. A run that ends restores some tens
+/// Longest time for which another process may lock the folder. A run that ends restores some tens
 /// of settings, and drivers take their time.
-/// for which drivers take their time.
 pub(super) const PATIENCE: Duration = if cfg!(test) {
     Duration::from_millis(300)
 } else {
     Duration::from_secs(10)
 };
 
-/// File that is locked while a process reads or changes the folder.
+/// Name of the file that a process locks while it reads or changes the folder.
 pub(super) const ALONE: &str = "weir.alone";
 
 const OTHERS_WRITE: u32 = 0o022;
-/// With this bit, others may write to a folder, but not rename or remove files of this user.
+/// With this bit, other users may create files in a folder, but not rename or remove the files of
+/// this user.
 const STICKY: u32 = 0o1000;
 
 fn untrusted(message: String) -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, message)
 }
 
-/// Creates the folder, for its owner alone, if it does not exist.
+/// Creates the folder, accessible only to its owner, if it does not exist.
 pub(super) fn make(folder: &Path) -> io::Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| {
@@ -55,11 +55,11 @@ pub(super) fn make(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Opens the folder if its content can be trusted. Nothing is changed.
+/// Opens the folder if its content can be trusted. Changes nothing.
 ///
 /// # Errors
-/// Fails with `NotFound` when it does not exist, and with `PermissionDenied` when somebody else
-/// could have written its content, or can replace the folder.
+/// Fails with `NotFound` when the folder does not exist. Fails with `PermissionDenied` when
+/// somebody else could have written its content, or can replace the folder.
 pub fn open(folder: &Path) -> io::Result<File> {
     let opened = OpenOptions::new()
         .read(true)
@@ -83,7 +83,8 @@ pub fn open(folder: &Path) -> io::Result<File> {
     Ok(opened)
 }
 
-/// Fails if somebody else can replace `folder`, in a folder above it or by a link on the way.
+/// Fails if somebody else can replace `folder`, through a folder above it or through a link on the
+/// path.
 fn is_in_place(folder: &Path) -> io::Result<()> {
     let stated = std::path::absolute(folder)?;
     let real = fs::canonicalize(folder)?;
@@ -114,17 +115,18 @@ fn is_in_place(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Options with which files of the folder are created: for their owner alone.
+/// Options with which files of the folder are created, accessible only to their owner.
 pub fn file() -> OpenOptions {
     let mut options = OpenOptions::new();
-    // Opening something that is no file must not block.
+    // Opening a path that is not a regular file must not block.
     options
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     options
 }
 
-/// Opens a file of the folder with `options`, if it is a file and belongs to this user or to root.
+/// Opens a file of the folder with `options`, if it is a regular file and belongs to this user or
+/// to root.
 ///
 /// # Errors
 /// Fails with `PermissionDenied` for anything else.
@@ -144,14 +146,14 @@ pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<File> {
 /// Reads a file of the folder.
 ///
 /// # Errors
-/// Fails as [`open_file`] does, and when it cannot be read.
+/// Fails as [`open_file`] does, or when the file cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut open_file(path, file().read(true))?, &mut bytes)?;
     Ok(bytes)
 }
 
-/// Files of the folder with this ending, in the order of their names.
+/// Paths of the files in the folder with this ending, in the order of their names.
 pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -167,7 +169,7 @@ pub(super) fn files(folder: &Path, ending: &str) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The right to use the folder alone, until this is dropped.
+/// The exclusive right to use the folder. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Alone {
     folder: File,
@@ -176,7 +178,7 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    /// Waits until the names of the folder's files are on the disk.
+    /// Waits until the directory entries of the folder's files are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.folder.sync_all()
     }
@@ -184,25 +186,25 @@ impl Alone {
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        // The file stays while there are journals: the disk may have no room for it when they are
-        // restored.
+        // The lock file stays while there are journals. When they are restored, the disk may have
+        // no room to create it again.
         let is_last = self
             .path
             .parent()
             .is_some_and(|folder| files(folder, "journal").is_ok_and(|all| all.is_empty()));
         if is_last {
-            // A process that waits for the file notices that it has gone, and creates another. A
-            // file that stays does no harm.
+            // A process that waits for the lock notices that the file is gone, and creates another.
+            // If the file cannot be removed, it does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Waits until no other run uses the folder.
+/// Waits until no other run uses the folder, and locks it.
 ///
 /// # Errors
-/// Fails as [`open`] does, and with `TimedOut` when another process has the folder for longer than
-/// any run needs.
+/// Fails as [`open`] does. Fails with `TimedOut` when another process has locked the folder for
+/// longer than any run needs.
 pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
     let opened = open(folder)?;
     let path = folder.join(ALONE);
@@ -220,7 +222,7 @@ pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
                     _lock: lock,
                 });
             }
-            // The process before has removed the file meanwhile.
+            // The previous holder of the lock has removed the file meanwhile.
             Ok(_) => continue,
             Err((_, Errno::EWOULDBLOCK)) if Instant::now() < until => {}
             Err((back, Errno::EWOULDBLOCK)) => {
@@ -242,7 +244,7 @@ pub(super) fn alone(folder: &Path) -> io::Result<Alone> {
     }
 }
 
-/// Locks `file` until it is closed, or the process ends.
+/// Locks `file`. The lock ends when the file is closed, or when the process ends.
 ///
 /// # Errors
 /// Fails with `WouldBlock` when a living process has the lock.

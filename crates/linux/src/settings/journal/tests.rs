@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The journal on a machine of numbers: whatever happens, the first values come back, and what
-//! somebody else set stays.
+//! Tests the journal on an imaginary machine whose settings are numbers. Whatever happens, the
+//! first values are restored, and the values that somebody else has set are left alone.
 mod trouble;
 
 use std::cell::{Cell, RefCell};
@@ -24,17 +24,17 @@ enum Fault {
 #[derive(Default)]
 struct Machine {
     values: BTreeMap<u8, u8>,
-    /// How many changes are carried out until the fault.
+    /// Number of changes until the process dies, and when it dies. `None` if it does not die.
     fuse: Option<(usize, Fault)>,
 }
 
 thread_local! {
     static MACHINE: RefCell<Machine> = RefCell::default();
-    /// How many lines the disk still has room for; none: for all.
+    /// Number of lines for which the disk still has room. `None` means any number.
     static ROOM: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// What the disk says to one more line.
+/// Fails if the disk has no room for another line.
 pub(super) fn disk() -> io::Result<()> {
     match ROOM.get() {
         None => Ok(()),
@@ -84,7 +84,7 @@ impl Adjustable for Knob {
     type Value = u8;
     type Error = KnobError;
 
-    /// Each thread of the tests has knobs of its own.
+    /// Each thread that runs tests has knobs of its own, so the knobs do not belong to the machine.
     const OF_MACHINE: bool = false;
 
     fn read(&self) -> Result<u8, KnobError> {
@@ -113,7 +113,7 @@ impl Adjustable for Knob {
     }
 }
 
-/// Ends a run as kill -9 does: the file is closed, and nothing else is done.
+/// Ends a run as kill -9 does: only the file is closed.
 fn die(mut log: Log<Knob>) -> PathBuf {
     log.ended = true;
     log.path.clone()
@@ -135,7 +135,8 @@ fn begin(folder: &TempDir) -> Log<Knob> {
     Log::open(folder.path()).unwrap().0
 }
 
-/// How many files tell of something; what locks the folder is there as long as they are.
+/// Number of files in the folder besides the lock of the folder, which exists while there are other
+/// files.
 fn left(folder: &TempDir) -> usize {
     let entries = fs::read_dir(folder.path()).unwrap();
     let names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
@@ -232,7 +233,7 @@ fn a_run_after_one_that_could_not_put_back_puts_the_first_values_back() {
     let mut log = begin(&folder);
     machine(|machine| machine.fuse = None);
     log.apply(&Knob(0), &6).unwrap();
-    // Whoever looks now leaves it to the run that goes on.
+    // Another process leaves the setting to the run that is alive.
     let restored = Log::<Knob>::recover(folder.path()).unwrap();
     assert_eq!(outcomes(restored), [(0, Outcome::Shared)]);
     assert_eq!(values(), [6]);
@@ -251,7 +252,8 @@ fn two_runs_are_kept_apart_and_share_what_both_need() {
     assert!(refused.contains(&process::id().to_string()), "{refused}");
     two.lock("eth1").unwrap();
     assert_eq!(Log::<Knob>::running(folder.path()).unwrap().len(), 2);
-    // The second finds it as it wants it, and still keeps the first from putting it back under it.
+    // The setting has the value that the second run wants. But the first run must not restore it
+    // while the second run needs it.
     one.apply(&Knob(0), &5).unwrap();
     assert_eq!(two.apply(&Knob(0), &5).unwrap(), ApplyOutcome::Already);
     assert_eq!(two.apply(&Knob(0), &6).unwrap(), ApplyOutcome::Changed);
@@ -273,12 +275,12 @@ fn a_run_that_died_leaves_its_lock_to_nobody() {
     assert_eq!(left(&folder), 2);
     begin(&folder).lock("eth0").unwrap();
     assert_eq!(left(&folder), 0);
-    // Names are not paths.
+    // The name of a lock must not contain a path.
     assert!(begin(&folder).lock("../eth0").is_err());
 }
 
-/// The journal that a run leaves which died after it had set the first knob to 5, with `from`
-/// replaced by `to`; its folder and its path.
+/// Creates the journal of a run that died after it had set the first knob to 5. `from` is replaced
+/// by `to` in its text. Returns the folder and the journal's path.
 fn left_with(from: &str, to: &str) -> (TempDir, PathBuf) {
     start(&[1]);
     let folder = folder();
@@ -312,7 +314,8 @@ fn a_spoilt_line_spoils_no_other() {
     let restored = Log::<Knob>::recover(folder.path()).unwrap();
     assert_eq!((restored[0].unreadable, restored[0].pid), (1, None));
     assert_eq!(values(), [1, 2]);
-    // The setting of the spoilt line is perhaps not restored, so this is not called complete.
+    // It is not known whether the setting of the unreadable line is restored, so the result is not
+    // complete.
     assert!(!restored[0].is_complete());
     assert!(restored[0].trouble[0].contains(&path.display().to_string()));
     assert_eq!(left(&folder), 1);
@@ -357,11 +360,11 @@ fn there_is_nothing_to_put_back_where_nothing_ran() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Weir sets a knob.
+    /// Weir sets a knob to a value.
     Ours(u8, u8),
-    /// Somebody else does.
+    /// Somebody else sets a knob to a value.
     Theirs(u8, u8),
-    /// The process ends in one of its ways, and the next one begins.
+    /// The process ends in one of several ways, and the next process starts.
     End(Ending),
 }
 
@@ -369,10 +372,11 @@ enum Step {
 enum Ending {
     Stop,
     Kill,
-    /// Dies in the course of the next change, or when it has written only a part of its line.
+    /// The process dies during the next change, or after writing only a part of the line.
     At(Fault),
     Torn(usize),
-    /// Dies, and so do the next starts while they put back, after so many changes.
+    /// The process dies. The next starts die, too, while they restore settings, after this number
+    /// of changes.
     Twice(usize, Fault),
 }
 
@@ -396,8 +400,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// After every end and the start that follows, each knob is at its first value, or where
-    /// somebody else put it last.
+    /// After every end and the start that follows, each knob has its first value, or the value that
+    /// somebody else set last.
     #[test]
     fn the_first_values_come_back_after_any_end(steps in steps()) {
         let mut right = vec![10, 11, 12, 13];
@@ -409,8 +413,8 @@ proptest! {
                 Step::Ours(knob, value) => {
                     let foreign = values()[usize::from(knob)] >= 100;
                     match log.apply(&Knob(knob), &value) {
-                        // A knob that somebody else has changed is taken on only if this run had
-                        // not touched it.
+                        // The run accepts a knob that somebody else has changed only if the run had
+                        // not changed it before.
                         Ok(_) => {}
                         Err(JournalError::Foreign { .. }) => prop_assert!(foreign),
                         Err(error) => return Err(TestCaseError::fail(error.to_string())),
@@ -440,7 +444,7 @@ proptest! {
                     machine(|machine| machine.fuse = None);
                     let now = log.length;
                     let path = die(log);
-                    // At least the line break is missing.
+                    // At least the line break is cut off.
                     let kept = (whole + length as u64).min(now.saturating_sub(1)).max(whole);
                     OpenOptions::new().write(true).open(path).unwrap().set_len(kept).unwrap();
                 }
@@ -472,7 +476,7 @@ fn what_was_announced_is_put_back_from_any_of_its_values() {
             let mut log = begin(&folder);
             log.announce(&Knob(0), &[20, 30]).unwrap();
             assert_eq!(values(), [1]);
-            // Once more says nothing new.
+            // Announcing the same values again records nothing.
             log.announce(&Knob(0), &[20, 30]).unwrap();
             assert_eq!(log.entries[0].ours, [20, 30]);
             Knob(0).apply(&now).unwrap();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What others do to the folder of the state, and a disk that is full: nothing of theirs is carried
-//! out, and nothing keeps the first values from coming back.
+//! What other users may do to the folder of the state, and what a full disk may do. Content that
+//! others could have written is never acted on, and nothing keeps the first values from being
+//! restored.
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::Instant;
 
 use super::*;
 
-/// What is said in a folder that is not to be trusted, or not to be had.
+/// Errors of opening a journal and of recovering, for a folder that cannot be trusted or used.
 fn refusals(folder: &Path) -> [String; 2] {
     let begin = Instant::now();
     let said = [
@@ -37,7 +38,8 @@ fn nobody_else_may_look_at_the_state() {
         assert_eq!(mode(&entry.unwrap().path()), 0o600);
     }
     drop(log);
-    // What was there before may be somebody's who has only mistyped a name.
+    // Weir does not change the permissions of a folder that existed before, since the user may have
+    // mistyped its name.
     set_mode(&folder, 0o755);
     Log::<Knob>::recover(&folder).unwrap();
     let _log = Log::<Knob>::open(&folder).unwrap();
@@ -58,7 +60,7 @@ fn what_is_in_the_place_of_the_lock_is_named() {
 fn who_locks_the_folder_itself_keeps_nobody_waiting() {
     start(&[1]);
     let folder = folder();
-    // Who has opened it can lock it, whatever may be opened there later.
+    // A process that has opened the folder can lock it, even if the folder is closed to it later.
     let kept = state::lock(File::open(folder.path()).unwrap()).unwrap();
     let mut log = begin(&folder);
     log.apply(&Knob(0), &5).unwrap();
@@ -77,7 +79,8 @@ fn of_many_who_wait_for_the_folder_one_has_it_at_a_time() {
         for _ in 0..2 {
             scope.spawn(|| {
                 for _ in 0..ROUNDS {
-                    // Each is the last one, and removes the lock that the other may wait for.
+                    // Each process is the last one that uses the folder, so each removes the lock
+                    // file that the other may be waiting for.
                     let alone = state::alone(folder.path()).unwrap();
                     assert_eq!(inside.fetch_add(1, order), 0);
                     std::thread::yield_now();
@@ -106,7 +109,7 @@ fn what_others_may_have_written_is_not_carried_out() {
         assert_eq!(values(), [5]);
     }
     set_mode(&folder, 0o700);
-    // A folder is also refused if it is reached by a link, or if somebody could put another folder
+    // A folder is also refused if its path contains a link, or if somebody could put another folder
     // in its place.
     let link = above.path().join("link");
     std::os::unix::fs::symlink(&folder, &link).unwrap();
@@ -158,7 +161,7 @@ fn who_keeps_the_folder_is_not_waited_for_without_an_end() {
     for said in refusals(folder.path()) {
         assert!(said.contains("has locked weir.alone there for"), "{said}");
     }
-    // A run that ends puts back all the same, and says what was wrong.
+    // A run that ends restores its settings all the same, and reports the error.
     let restored = log.restore();
     assert_eq!(restored.trouble.len(), 1);
     assert_eq!(outcomes(vec![restored]), [(0, Outcome::Restored)]);
@@ -203,7 +206,7 @@ fn a_disk_that_is_full_at_any_line_stops_nothing_else() {
                 drop(log);
             }
         }
-        // The other run is not kept from ending.
+        // The other run can still end in order.
         assert!(other.restore().is_complete());
         ROOM.set(None);
         assert!(begin.elapsed() < state::PATIENCE, "{:?}", begin.elapsed());
