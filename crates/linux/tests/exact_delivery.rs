@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mode exact on an interface: what is sent is received, through the thread of its class or
-//! without; nobody's program is replaced, and nothing is left behind.
+//! Tests mode exact on an interface. All packets that are sent are received, whether through the
+//! thread of a class or not. No other program is replaced, and nothing is left behind.
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
@@ -34,8 +34,8 @@ fn interface(ground: &Ground) -> InterfaceName {
 
 const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// Sends `count` datagrams from the ground's one end to `port` of the other, and counts those that
-/// arrive.
+/// Sends `count` datagrams from one end of the veth pair to `port` of the other end, and counts
+/// those that arrive.
 fn datagrams(ground: &Ground, to: IpAddr, port: u16, count: usize) -> usize {
     let receiver = ground
         .receiver
@@ -53,7 +53,7 @@ fn datagrams(ground: &Ground, to: IpAddr, port: u16, count: usize) -> usize {
         .run(move || UdpSocket::bind((any, 0)).unwrap());
     let mut buffer = [0; 64];
     let mut arrived = 0;
-    // In bursts that the shortest queue holds.
+    // The bursts are small enough for the shortest queue.
     for burst in (0..count).step_by(20) {
         let burst = 20.min(count - burst);
         for _ in 0..burst {
@@ -111,7 +111,7 @@ fn each_packet_arrives_through_the_thread_of_its_class() {
         (SocketKey::udp(5_002), 2, 2),
         (SocketKey::tcp(5_001), 1, 1),
         (SocketKey::tcp(5_002), 2, 2),
-        // What is not to be touched, whatever is bound.
+        // Packets for this port must not be redirected, although the port is bound.
         (SocketKey::udp(319), 2, 2),
         (SocketKey::ethertype(0x0806), 2, 2),
     ] {
@@ -194,7 +194,7 @@ fn a_class_runs_where_and_as_urgently_as_it_is_told() {
         100
     );
     assert_eq!(exact.counters().total().classes[1].given, 100);
-    // Without the program everything arrives as before, and its threads end.
+    // Without the program all packets arrive as before, and the threads of the classes end.
     drop(exact);
     assert_eq!(
         datagrams(&ground, ground.receiver.v4.into(), 5_001, 100),
@@ -213,7 +213,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The number of the XDP program of the receiver's interface, 0 if it has none.
+/// Number of the XDP program on the receiver's interface, or 0 if there is none.
 fn program_of(ground: &Ground) -> u32 {
     let name = ground.receiver.interface.clone();
     ground.receiver.run(move || {
@@ -227,7 +227,7 @@ fn program_of(ground: &Ground) -> u32 {
 
 fn index_of(name: &str) -> i32 {
     let name = std::ffi::CString::new(name).unwrap();
-    // SAFETY: a string of C.
+    // SAFETY: the name is a string that ends with 0.
     unsafe { libc::if_nametoindex(name.as_ptr()) as i32 }
 }
 
@@ -254,7 +254,7 @@ fn replaces_no_program_and_names_it() {
     }
     drop(first);
     assert_eq!(program_of(&ground), 0);
-    // One that was attached in the old way, which stays when its process ends.
+    // This program is attached by the older interface, so it stays when its process ends.
     let other = Exact::load(&classes, &Options::default()).unwrap();
     let descriptor = other.program().unwrap();
     let name = ground.receiver.interface.clone();
@@ -327,12 +327,12 @@ fn tells_that_an_interface_has_vanished() {
     assert_eq!(exact.settle().unwrap(), [interface(&ground)]);
     assert_eq!(exact.interfaces().count(), 0);
     assert_eq!(exact.settle().unwrap(), []);
-    // The mode goes on without the interface: its table can still be changed.
+    // Mode exact goes on without the interface, so its table can still be changed.
     exact.table().bind(SocketKey::udp(1), 1, 0).unwrap();
     exact.table().publish().unwrap();
 }
 
-/// Has this test's own program attach, as the process that is killed.
+/// If this variable is set, the test program attaches the XDP program, and is then killed.
 const CHILD: &str = "WEIR_TEST_ATTACH";
 
 #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the XDP program of mode exact does with frames, tried without an interface (BPF_PROG_RUN),
-//! against the core's parser and table in this process.
+//! Tests what the XDP program of mode exact does with frames, without an interface (BPF_PROG_RUN).
+//! The results are compared with core's parser and table in this process.
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -26,24 +26,25 @@ use crate::ground;
 use frames::frames;
 use ground::Need;
 
-/// Mode exact with `classes` classes and no interface, if the machine allows it.
+/// Loads mode exact with `classes` classes and no interface. `None` if the machine does not allow
+/// that.
 fn load(classes: u8) -> Option<Exact> {
     load_with(classes, &[Need::Bpf, Need::Namespaces, Need::RealTime])
 }
 
-/// The same for what needs more.
+/// Loads mode exact for a test that needs more than the BPF programs.
 fn load_with(classes: u8, needs: &[Need]) -> Option<Exact> {
     ground::begin(needs)?;
     let ordinary = vec![Urgency::ORDINARY; usize::from(classes)];
     Some(Exact::load(&ordinary, &Options::default()).expect("mode exact loads"))
 }
 
-/// Longer frames lie in several buffers when the kernel tries them: a page less its head room and
-/// its tail.
+/// Length up to which a frame lies in one buffer when the kernel runs the program on it: a page
+/// less the head room and the tail.
 const ONE_BUFFER: usize = 3_000;
 const SEVERAL_BUFFERS: usize = 4_096;
 
-/// What the program must do: the class, or why it leaves the frame.
+/// What the program must do with a frame: give it to this class, or leave it for this reason.
 fn expected(table: &Table, frame: &[u8]) -> Result<u8, DemuxReason> {
     if frame.len() >= SEVERAL_BUFFERS {
         return Err(DemuxReason::MultiBuffer);
@@ -71,7 +72,7 @@ fn expected(table: &Table, frame: &[u8]) -> Result<u8, DemuxReason> {
     }
 }
 
-/// The only thing that has been counted since `before`.
+/// The results that have been counted since `before`.
 fn counted(before: &Counts, after: &Counts) -> Vec<Result<u8, DemuxReason>> {
     let given = (0..).zip(before.classes.iter().zip(&after.classes));
     let given = given.flat_map(|(class, (before, after))| {
@@ -83,7 +84,7 @@ fn counted(before: &Counts, after: &Counts) -> Vec<Result<u8, DemuxReason>> {
     given.chain(left).collect()
 }
 
-/// Tries a frame, and compares what is done and what is counted.
+/// Runs the program on a frame. Checks that its result and its counters are as expected.
 fn agrees(exact: &mut Exact, frame: &[u8]) -> Result<Result<u8, DemuxReason>, TestCaseError> {
     let expected = expected(exact.table(), frame);
     let before = exact.counters().total();
@@ -106,7 +107,7 @@ fn agrees(exact: &mut Exact, frame: &[u8]) -> Result<Result<u8, DemuxReason>, Te
 
 const CLASSES: u8 = 8;
 
-/// Ports that are bound: some next to each other, some anywhere, and those of clocks.
+/// Ports to bind: some adjacent, some anywhere, and those of clocks.
 fn ports() -> Vec<u16> {
     (0..300_u16)
         .map(|n| {
@@ -176,15 +177,16 @@ fn does_with_any_frame_what_the_core_says() {
             }
             let (bytes, _) = frame.bytes();
             let mut tried = vec![bytes.clone(), random];
-            // Cut off anywhere: the kernel itself refuses less than an Ethernet header.
+            // The frame may be cut off anywhere. The kernel itself refuses frames that are shorter
+            // than an Ethernet header.
             tried.push(bytes[..14.max(end.index(bytes.len() + 1))].to_vec());
-            // A few bytes wrong, mostly in the headers.
+            // A few bytes are changed, most of them in the headers.
             let mut wrong = bytes.clone();
             for (at, byte) in spoilt {
                 *at.get_mut(&mut wrong) = byte;
             }
             tried.push(wrong);
-            // Long, in one buffer or in several.
+            // The frame is made longer, and may then need several buffers.
             let mut long = bytes;
             long.resize(long.len() + jumbo, 0);
             tried.push(long);
@@ -203,7 +205,7 @@ fn does_with_any_frame_what_the_core_says() {
     );
     let done = agrees(&mut exact, &deep).unwrap();
     seen.insert(format!("{done:?}"), 1);
-    // The frames were such that each thing has happened, but that there is no thread.
+    // Every reason has occurred, except for the missing thread of a class.
     for reason in &DemuxReason::ALL[..8] {
         assert!(
             seen.contains_key(&format!("Err({reason:?})")),
@@ -295,8 +297,8 @@ fn a_change_is_seen_whole_or_not_at_all() {
     let Some(mut exact) = load(2) else { return };
     exact.table().bind(SocketKey::udp(5_000), 1, 1).unwrap();
     exact.table().publish().unwrap();
-    // The same program and maps, tried by another thread while this one changes the table: the
-    // socket that stays is found each time.
+    // Another thread runs the program while this thread changes the table. The socket that stays
+    // bound must be found each time.
     let frame = udp(5_000);
     let (done, lost) = (AtomicBool::new(false), AtomicBool::new(false));
     let looking = exact.program().unwrap();
@@ -308,7 +310,7 @@ fn a_change_is_seen_whole_or_not_at_all() {
             }
         });
         for round in 0..100_u16 {
-            // So many that some move to make room for others.
+            // There are so many that some entries are moved to make room for others.
             for port in 0..100 {
                 exact
                     .table()
@@ -355,7 +357,7 @@ fn a_full_table_says_so_and_still_works() {
     }
 }
 
-/// One user can bind tens of thousands of ports, before others and after them.
+/// One process binds tens of thousands of ports, both before and after the others.
 #[test]
 fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     let Some(mut exact) = load(2) else { return };
@@ -373,13 +375,13 @@ fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     }
     println!("400 urgent ones: {:?}", begin.elapsed());
     assert!(begin.elapsed() < Duration::from_secs(20));
-    // One that becomes urgent while it has no room.
+    // A key becomes urgent while it has no room in the table.
     let late = (20_000..60_000).rev().map(urgent).take(1).collect();
     bindings.update(exact.table(), &classes, &late).unwrap();
     assert_eq!(bindings.len() + bindings.waiting(), 40_400);
-    // What makes room for some is not many times as much as they need.
+    // Making room for a few keys unbinds at most a small multiple of them.
     assert!(bindings.len() > 10_000, "{}", bindings.len());
-    // Those that are as urgent push nobody out.
+    // Equally urgent keys displace no other key.
     let more = (60_000..60_100).map(ordinary).collect();
     let before = bindings.len();
     bindings.update(exact.table(), &classes, &more).unwrap();
@@ -395,7 +397,7 @@ fn however_many_ports_somebody_binds_the_more_urgent_have_room() {
     assert_eq!((bindings.len(), bindings.waiting()), (400, 0));
 }
 
-/// Each version of IP has a table of its own, and what fills the one takes nothing from the other.
+/// Each version of IP has a table of its own. Filling one table takes no room from the other.
 #[test]
 fn however_many_ports_somebody_binds_by_one_family_the_other_has_its_room() {
     let Some(mut exact) = load(2) else { return };
@@ -412,10 +414,11 @@ fn however_many_ports_somebody_binds_by_one_family_the_other_has_its_room() {
         let [ordinary, urgent] = classes.map(Some);
         assert_eq!(update(of(other, 1_000..2_000, ordinary).collect()), 1_000);
         let all = update(of(full, 20_000..60_000, ordinary).collect());
-        // An urgent one makes room for itself in its own table, some hundred at most.
+        // An urgent key displaces some hundred keys of its own table at most.
         let left = update(of(full, 4_000..4_001, urgent).collect());
         assert!(left + 999 > all, "{all}, {left}");
-        // When all of the table is as urgent as it can be, less urgent ones have room in the other.
+        // One table is full of keys of the highest urgency. Less urgent keys still find room in the
+        // other table.
         update(of(full, 20_000..60_000, urgent).collect());
         let all = update(of(full, 60_000..60_100, urgent).collect());
         assert_eq!(
@@ -513,7 +516,7 @@ fn refuses_what_cannot_be() {
     ));
 }
 
-/// The action that the last of `times` runs of an XDP program ends with, and the mean time of a
+/// Runs an XDP program `times` times. Returns the action of the last run, and the mean time of a
 /// run.
 fn run(program: BorrowedFd<'_>, frame: &[u8], times: i32) -> (u32, Duration) {
     let mut options = libbpf_sys::bpf_test_run_opts {
@@ -533,12 +536,12 @@ fn run(program: BorrowedFd<'_>, frame: &[u8], times: i32) -> (u32, Duration) {
     )
 }
 
-/// The least that an XDP program can do: leave every packet to the kernel.
+/// The smallest XDP program. It leaves every packet to the kernel.
 fn pass() -> OwnedFd {
-    // r0 = XDP_PASS; exit
+    // The instructions are r0 = XDP_PASS; exit.
     let instructions: [u64; 2] = [0x2_0000_00b7, 0x95];
-    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and
-    // there are no options.
+    // SAFETY: the name and the licence end with 0, the two instructions outlive the call, and there
+    // are no options.
     let loaded = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -550,12 +553,12 @@ fn pass() -> OwnedFd {
         )
     };
     assert!(loaded >= 0, "{}", io::Error::from_raw_os_error(-loaded));
-    // SAFETY: a new descriptor that nobody else knows.
+    // SAFETY: the descriptor is new, so it has no other owner.
     unsafe { OwnedFd::from_raw_fd(loaded) }
 }
 
-/// The kernel's own work per packet is some microseconds: what comes before it must be a small part
-/// of that, even where the machine is busy.
+/// The kernel itself spends some microseconds on a packet. The program must add only a small part
+/// of that, even on a busy machine.
 #[test]
 fn costs_little_per_packet() {
     let needs = [Need::Bpf, Need::Namespaces, Need::RealTime, Need::Alone];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux inspect` on this machine as it runs: it only looks.
+//! Tests `weir linux inspect` on this machine as it runs. It changes nothing.
 use crate::{ground, turn};
 
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let is_up = |name: &&String| {
         let flags = format!("/sys/class/net/{name}/flags");
         let flags = std::fs::read_to_string(flags).unwrap();
-        // The lowest bit is IFF_UP.
+        // The lowest bit is the flag IFF_UP.
         *name != "lo"
             && flags
                 .trim()
@@ -60,7 +60,7 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let keys = mine["keys"].as_array().unwrap();
     assert!(keys.iter().any(|key| key["port"] == port), "{mine}");
     assert_eq!(told["interfaces"].as_array().unwrap().len(), up);
-    // People edit a draft: it is replaced only by force.
+    // The file is replaced only with --force, since people edit a draft.
     let again = inspect(&[]);
     assert_eq!(again.status.code(), Some(2), "{again:?}");
     assert!(inspect(&["--force"]).status.success());
@@ -82,7 +82,7 @@ fn a_file_of_somebody_else_and_a_missing_folder_are_refused() {
     assert!(!none.parent().unwrap().exists());
 }
 
-/// Without root it says what it cannot see, in words that a user knows, and nothing else.
+/// Without root the command says only what it cannot see, in words that a user knows.
 #[test]
 fn without_root_it_says_what_it_cannot_see() {
     if !turn::is_own(&[]) {
@@ -102,7 +102,7 @@ fn without_root_it_says_what_it_cannot_see() {
         (&["top", "--once"], "whom interrupts are for"),
     ] {
         let mut plain = Command::new("setpriv");
-        // Who is not root has no capabilities to give away.
+        // Any other user has no capabilities that could be dropped.
         if nix::unistd::geteuid().is_root() {
             plain.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
             plain.arg("--inh-caps=-all");
@@ -119,23 +119,23 @@ fn without_root_it_says_what_it_cannot_see() {
     }
 }
 
-/// A new option that takes a path belongs in one of these lists, and with what it writes into the
-/// tests.
+/// A new option with a path must be added to one of these lists. If it names an output, it must
+/// also be added to the tests.
 #[test]
 fn every_option_that_takes_a_path_is_an_input_or_obeys_the_rule_for_outputs() {
     let known = [
-        // What is read.
+        // These options name inputs.
         "plan system",
         "run system",
         "install config",
-        // The folder of what runs, which the journal keeps.
+        // These options name the folder of the runs, which the journal manages.
         "run state",
         "status state",
         "stop state",
         "top state",
-        // What is written.
+        // These options name outputs.
         "inspect output",
-        // Below which tests/install.rs holds the files to the rule.
+        // These options name folders below which tests/install.rs checks the rule for outputs.
         "install prefix",
         "install destdir",
         "uninstall prefix",

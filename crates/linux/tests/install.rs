@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux install` and `uninstall`, end to end, below temporary folders.
+//! Tests `weir linux install` and `uninstall` from end to end, below temporary folders.
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,7 @@ fn weir(command: &str, prefix: &Path, more: &[&str]) -> Output {
     weir.output().unwrap()
 }
 
-/// What is printed, whatever the width at which it was wrapped, with the exit code that it must
-/// have.
+/// Checks the exit code of a command. Returns what it printed, with line breaks replaced by spaces.
 fn said(output: &Output, code: i32) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     let text = String::from_utf8(text).unwrap().replace('│', " ");
@@ -30,7 +29,7 @@ fn said(output: &Output, code: i32) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What is at a path: the content and mode of a file, or nothing of a folder.
+/// A file with its content and mode, or `None` for a folder.
 type TreeEntry = Option<(Vec<u8>, u32)>;
 
 /// Everything below `folder`: files with their content and mode, and folders.
@@ -43,7 +42,7 @@ fn tree(folder: &Path) -> Vec<(PathBuf, TreeEntry)> {
             all.push((path, None));
         } else {
             let mode = fs::symlink_metadata(&path).unwrap().permissions().mode();
-            // A link may lead nowhere.
+            // The target of a link may be missing.
             let content = fs::read(&path).unwrap_or_default();
             all.push((path, Some((content, mode))));
         }
@@ -54,7 +53,7 @@ fn tree(folder: &Path) -> Vec<(PathBuf, TreeEntry)> {
 
 fn prefix() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    // mktemp's names may have characters that a unit's path has not.
+    // A temporary folder may have a name that is not allowed in a unit.
     let prefix = folder.path().join("opt");
     fs::create_dir(&prefix).unwrap();
     (folder, prefix)
@@ -78,7 +77,7 @@ fn what_is_installed_works_and_goes_again() {
         "The unit cannot see",
     ] {
         let is_there = text.contains(part);
-        // Temporary folders may be elsewhere.
+        // Where temporary folders are elsewhere, the unit does not hide them.
         let is_unseen = ["tmp", "var/tmp"]
             .iter()
             .any(|of| prefix.starts_with(Path::new("/").join(of)));
@@ -95,7 +94,7 @@ fn what_is_installed_works_and_goes_again() {
     let program = prefix.join("bin/weir-linux");
     let version = Command::new(&program).arg("--version").output().unwrap();
     assert!(version.status.success());
-    // Twice is as once, also by the copy.
+    // Installing twice gives the same result, even if the installed copy does it.
     said(&weir("install", &prefix, &arguments), 0);
     assert_eq!(tree(&prefix), installed);
     let mut again = Command::new(&program);
@@ -111,7 +110,7 @@ fn what_is_installed_works_and_goes_again() {
     assert!(text.contains("nothing is installed there"), "{text}");
 }
 
-/// The unit names programs and files that are there, and systemd understands it.
+/// Checks that the programs and files in the unit exist, and that systemd accepts the unit.
 fn verify(prefix: &Path) {
     let unit = prefix.join("lib/systemd/system/weir-linux@.service");
     let text = fs::read_to_string(&unit).unwrap();
@@ -129,14 +128,14 @@ fn verify(prefix: &Path) {
         .arg(&instance)
         .output();
     fs::remove_file(&instance).unwrap();
-    // Where systemd is missing, nobody can say.
+    // Where systemd is missing, the unit is not checked.
     if let Ok(verified) = verified {
         let text = said(&verified, 0);
         assert!(!text.contains("weir-linux"), "{text}");
     }
 }
 
-/// The manual has a page for each command, which man can show.
+/// Checks that the manual has a page for each command, and that man can show it.
 fn pages(folder: &Path) {
     let main = fs::read_to_string(folder.join("weir-linux.8")).unwrap();
     let commands = main.lines().filter_map(|line| line.strip_suffix("(8)"));
@@ -151,7 +150,7 @@ fn pages(folder: &Path) {
         let mut man = Command::new("man");
         let shown = man.args(["--warnings", "-l"]).arg(&page).output();
         if let Ok(shown) = shown.as_ref().map(|shown| said(shown, 0)) {
-            // Some machines have a man that only says that it is not there.
+            // On some machines the program `man` only says that it is not installed.
             let is_man = shown.contains("NAME");
             assert!(!is_man || shown.contains(name), "{shown}");
             assert!(!shown.contains("warning"), "{shown}");
@@ -196,7 +195,7 @@ fn what_the_user_has_edited_stays_and_is_named() {
     fs::write(&file, &edited).unwrap();
     let text = said(&weir("install", &prefix, &["--config", SYSTEM]), 2);
     assert!(text.contains("it is there already"), "{text}");
-    // Installed from where it is, it is left as it is.
+    // A system file that is already at its place is left as it is.
     let own = ["--config", file.to_str().unwrap()];
     said(&weir("install", &prefix, &own), 0);
     let text = said(&weir("uninstall", &prefix, &[]), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All tests of this crate from outside are one program, which is linked once.
+//! All integration tests of this crate. They are one program, so that it is linked only once.
 mod account;
 mod actor;
 mod card;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ground itself: what it makes works, and goes.
+//! Tests the ground itself: it works, and it disappears.
 use crate::ground;
 
 use std::net::{SocketAddr, UdpSocket};
@@ -38,7 +38,7 @@ fn packets_pass_between_the_namespaces_and_nowhere_else() {
             (&b"weir"[..], sender.local_addr().unwrap())
         );
     }
-    // This process's own namespace knows nothing of them.
+    // The interfaces are not in this process's own namespace.
     for interface in [&ground.sender.interface, &ground.receiver.interface] {
         assert!(!Path::new("/sys/class/net").join(interface).exists());
         assert!(interface.len() < 16, "{interface}");
@@ -65,7 +65,7 @@ fn a_program_runs_in_the_namespace_and_ends_with_the_test() {
             .join()
             .unwrap()
     });
-    // The thread that started it has ended.
+    // The thread that started the program has ended.
     assert!(!child.wait().unwrap().success());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run does to those whom it has nothing to do with: it is what `plan` says, and a flood on
-//! another interface takes no more from anybody.
+//! Tests the effect of a run on processes and interfaces that are not in its system file. It is
+//! what `plan` says, and a flood on another interface takes no more time from anybody.
 use crate::ground;
 use crate::machine;
 
@@ -28,7 +28,7 @@ fn plan(machine: &Machine) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The settings that hold for the whole machine, as the plan says (docs/linux.md, *What it
+/// The settings that apply to the whole machine, as the plan names them (docs/linux.md, *What it
 /// changes*).
 const OF_THE_MACHINE: [&str; 3] = [
     "the policy of ktimers/",
@@ -36,7 +36,7 @@ const OF_THE_MACHINE: [&str; 3] = [
     "the scheduler's feature HRTICK_DL",
 ];
 
-/// Any user may make a network namespace, and interfaces of any name there.
+/// Any user may create a network namespace, and interfaces of any name in it.
 #[test]
 fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
     for (mode, more) in [
@@ -75,7 +75,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
             now.filter(|policy| *policy != alike[0]).count()
         };
         machine::until("its own are raised", || raised() > 0);
-        // Weir looks for new threads every two seconds.
+        // Weir searches for new threads every two seconds.
         std::thread::sleep(Duration::from_secs(3));
         assert_eq!(machine.napi().len() - raised(), alike.len(), "{mode}");
         signal(&run, Signal::SIGINT);
@@ -104,7 +104,7 @@ fn nothing_of_the_machine_is_set_but_what_is_said() {
         }
         let before = machine.settings();
         let run = machine.run();
-        // The journal has all that is set.
+        // The journal contains all settings that were changed.
         let entries = fs::read_dir(machine.state()).unwrap();
         let mut paths = entries.map(|entry| entry.unwrap().path());
         let journal = paths
@@ -122,7 +122,7 @@ fn nothing_of_the_machine_is_set_but_what_is_said() {
     }
 }
 
-/// What is loaded: numbers, names, and whether it is attached to control groups.
+/// The loaded BPF programs: number, name, and whether it is attached to a control group.
 fn loaded() -> Vec<(u32, String, bool)> {
     let of_cgroup = |of| matches!(of, ProgramType::CgroupSkb | ProgramType::CgroupSock);
     ProgInfoIter::default()
@@ -153,7 +153,7 @@ fn plan_lists_the_programs_that_everybody_meets() {
         let listed = |root_cgroup: bool| -> BTreeSet<String> {
             let all = plan["programs"].as_array().unwrap().iter();
             all.filter(|one| one["root_cgroup"] == root_cgroup)
-                // The kernel keeps 15 bytes.
+                // The kernel keeps 15 bytes of the name.
                 .map(|one| one["program"].as_str().unwrap().chars().take(15).collect())
                 .collect()
         };
@@ -177,7 +177,7 @@ fn plan_lists_the_programs_that_everybody_meets() {
     }
 }
 
-/// How long what is measured is measured for.
+/// Duration of a measurement.
 const WINDOW: Duration = Duration::from_millis(700);
 
 fn pin(cpu: &str) {
@@ -185,7 +185,7 @@ fn pin(cpu: &str) {
     sched::set_affinity(0, &cpus).unwrap();
 }
 
-/// A ground of which Weir knows nothing, whose packets are CPU 1's.
+/// Creates a ground that Weir does not know, whose packets are handled on CPU 1.
 fn another() -> Option<Ground> {
     let other = ground::begin(&[Need::Namespaces])?;
     let path = other.receiver.path();
@@ -195,7 +195,7 @@ fn another() -> Option<Ground> {
     Some(other)
 }
 
-/// Work that a task of SCHED_FIFO 50 gets done on CPU 1 in the window.
+/// Amount of work that a task of SCHED_FIFO 50 does on CPU 1 in the window.
 fn work() -> u64 {
     let working = std::thread::spawn(|| {
         pin("1");
@@ -212,7 +212,8 @@ fn work() -> u64 {
     working.join().unwrap()
 }
 
-/// A socket that shares its port with others: what is sent to all of the network is work for each.
+/// Opens a socket that shares its port with others. A packet for the broadcast address causes work
+/// for each of them.
 fn shared() -> UdpSocket {
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as libc::sa_family_t,
@@ -221,7 +222,7 @@ fn shared() -> UdpSocket {
         sin_zero: [0; 8],
     };
     let on: libc::c_int = 1;
-    // SAFETY: the descriptor is nobody else's; the number and the address outlive the calls.
+    // SAFETY: the descriptor has no other owner, and the number and the address outlive the calls.
     unsafe {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         let socket = std::os::fd::OwnedFd::from_raw_fd(socket);
@@ -244,11 +245,11 @@ fn shared() -> UdpSocket {
 }
 
 /// The part of its work that such a task loses to a flood on an interface of `ground`, whose
-/// packets are CPU 1's.
+/// packets are handled on CPU 1.
 fn lost(ground: &Ground) -> f64 {
     let idle = work();
     let stop = AtomicBool::new(false);
-    // So that the packets that one CPU sends are more than another can take.
+    // With so many sockets, one CPU can send more packets than another can receive.
     let _receivers: Vec<UdpSocket> = (0..64).map(|_| ground.receiver.run(shared)).collect();
     let to = (Ipv4Addr::new(10, 77, 0, 255), 9);
     let socket = ground
@@ -259,7 +260,7 @@ fn lost(ground: &Ground) -> f64 {
         scope.spawn(|| {
             pin("0");
             while !stop.load(Ordering::Relaxed) {
-                // What does not fit is dropped.
+                // A packet that does not fit into the queue is dropped.
                 let _ = socket.send_to(&[0; 64], to);
             }
         });
@@ -271,8 +272,8 @@ fn lost(ground: &Ground) -> f64 {
     1.0 - flooded as f64 / idle as f64
 }
 
-/// Where another interface is flooded, ksoftirqd waits for a real-time process that does not sleep.
-/// An urgent receiver does not wait for it.
+/// During a flood on another interface, ksoftirqd waits for a real-time process that does not
+/// sleep. An urgent receiver must not wait for ksoftirqd.
 #[test]
 fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
     const PACKETS: usize = 100;
@@ -307,7 +308,7 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
     let to = (machine.ground.receiver.v4, 9);
     let stop = AtomicBool::new(false);
     let served = std::thread::scope(|scope| {
-        // They have CPU 1, and the flood has it, too.
+        // The real-time processes run on CPU 1, where the flood is handled, too.
         scope.spawn(|| {
             pin("1");
             sched::set(0, SchedPolicy::Fifo(50)).unwrap();
@@ -357,7 +358,7 @@ fn a_flood_on_another_interface_takes_no_more_with_weir() {
         ground::skipped("two CPUs are needed");
         return;
     }
-    // Receivers above the task.
+    // The receivers of the file become more urgent than the task.
     let text = fs::read_to_string(machine.file()).unwrap();
     fs::write(machine.file(), text.replace("urgency = 2", "urgency = 80")).unwrap();
     let Some(other) = another() else {
@@ -369,7 +370,8 @@ fn a_flood_on_another_interface_takes_no_more_with_weir() {
     };
     let measured = || median((0..5).map(|_| lost(&other)).collect());
     let before = machine.settings();
-    // What else runs is in each; so once more if it differs.
+    // Other work of the machine affects both measurements, so a difference is measured a second
+    // time.
     for last in [false, true] {
         let without = measured();
         let run = machine.run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux plan` and `weir check` say the same of a file: a deadline that check guarantees is
-//! not one that plan says a flood can take.
+//! Tests that `weir linux plan` and `weir check` agree about a file. If check guarantees a
+//! deadline, plan must not say that a flood can take it.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use weir_linux::share::Share;
 use weir_linux::system::Node;
 use weir_model::System;
 
-/// A file for Linux: a task, and two receivers of packets.
+/// A system file for Linux with one task and two receivers of packets.
 fn text(linux: &str, urgencies: [u8; 3], wcet_us: u64, deadline_us: u64) -> String {
     let costs = ["1us", "4us", "3us"];
     with_costs(linux, urgencies, wcet_us, deadline_us, costs)
 }
 
-/// The same with these costs of a packet: its top half, and two bottom halves.
+/// The same system file with these costs of a packet: its top half, and two bottom halves.
 fn with_costs(
     linux: &str,
     urgencies: [u8; 3],
@@ -98,7 +98,8 @@ fn linux() -> impl Strategy<Value = (String, Duration)> {
     })
 }
 
-/// The bound on the task in cycles, if `weir check` guarantees its deadline.
+/// The bound on the task's response time in cycles. `None` if `weir check` does not guarantee its
+/// deadline.
 fn guaranteed(system: &System) -> Option<u64> {
     let checked = system.clone().with_threads().ok()?;
     let analysis = analyse(&checked);
@@ -116,7 +117,8 @@ proptest! {
     ) {
         let text = text(&linux, urgencies, wcet_us, wcet_us + slack_us);
         let system = weir_model::parse("test.toml", &text).unwrap();
-        // The mode predicted has no cap, and only exact does without a thread: there is no plan.
+        // Mode predicted has no cap, and only mode exact works without a thread, so such files are
+        // refused.
         let Ok(node) = Node::of(&system, None) else {
             prop_assert!(system.with_threads().is_err(), "{text}");
             return Ok(());
@@ -132,7 +134,7 @@ proptest! {
                 let in_the_long_run = wcet_us as f64 * 1e3 / (1.0 - share.cap.unwrap());
                 prop_assert!(bound as f64 >= in_the_long_run, "{bound} {text}");
             }
-            // Without a cap, only the wire's rate bounds what a flood takes, at 5 us a packet.
+            // Without a cap, a flood is bounded only by the rate of the wire, at 5 us per packet.
             None if !is_safe => {
                 let most = wcet_us as f64 * 1e3 * (1.0 + 148_809.0 * 1e-6);
                 prop_assert!(bound as f64 >= most, "{bound} {text}");
@@ -143,7 +145,8 @@ proptest! {
 }
 
 proptest! {
-    /// A thread whose work for a packet is not stated has no bound, and neither has what it delays.
+    /// If a thread's work for a packet is not stated, the thread has no bound, and neither has any
+    /// task that it delays.
     #[test]
     fn what_is_guaranteed_does_not_wait_for_unknown_costs(
         (linux, tick) in linux(),
@@ -160,7 +163,7 @@ proptest! {
     }
 }
 
-/// A cap of 1 ms and a tick of 4 ms take 5.3 ms at once from a loop with a slack of 5 ms.
+/// A cap of 1 ms and a tick of 4 ms can take 5.3 ms at one stretch. The loop has a slack of 5 ms.
 #[test]
 fn a_loop_with_less_slack_than_a_flood_takes_at_once_is_not_guaranteed() {
     let linux =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a run has changed is put back wherever it is by then, whoever else changes it, and what
-//! cannot be put back is not passed over.
+//! Tests that the changes of a run are restored wherever the interface is by then, and whoever else
+//! changes the settings. What cannot be restored is reported.
 use crate::ground;
 use crate::machine;
 
@@ -15,7 +15,7 @@ use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::settings::{Journal, Namespace, NetDevice, Setting, Value, sockets};
 use weir_linux::threads::Thread;
 
-/// The settings of the interface `name` in the network namespace at `path`.
+/// The values of the interface `name`'s settings in the network namespace at `path`.
 fn files(name: &str, path: &Path) -> Vec<String> {
     let open = NetDevice::find(name, Some(path)).unwrap().open().unwrap();
     let read = |file: &&str| open.read(file).unwrap().trim().to_owned();
@@ -27,7 +27,8 @@ fn ended(run: Child) -> (Option<i32>, String) {
     (ended.status.code(), said(&ended))
 }
 
-/// Ends a run by this signal and stops what it may have left. The result is what both said.
+/// Ends a run by this signal, and then restores what it may have left. Returns the messages of
+/// both.
 fn put_back(machine: &Machine, run: Child, how: Signal) -> String {
     signal(&run, how);
     let (code, text) = ended(run);
@@ -37,8 +38,7 @@ fn put_back(machine: &Machine, run: Child, how: Signal) -> String {
     format!("{text}{}", said(&stopped))
 }
 
-/// Moves the machine's interface to the sender's namespace, under another name if the machine asks
-/// for one.
+/// Moves the machine's interface to the sender's namespace, and renames it to `name`.
 fn moved(machine: &Machine, name: &str) {
     let (receiver, sender) = (&machine.ground.receiver, &machine.ground.sender);
     let process = format!("/proc/{}/fd/{}", std::process::id(), sender.descriptor());
@@ -74,10 +74,11 @@ fn an_interface_in_another_network_namespace_is_found_there() {
     }
 }
 
-/// A network namespace that no thread is in: who holds it, and where it can be opened.
+/// A network namespace without threads: what keeps it alive, and the path at which it can be
+/// opened.
 type Kept = (Box<dyn std::any::Any>, String);
 
-/// Kept by a descriptor of this process.
+/// Creates a namespace that a descriptor of this process keeps.
 fn kept_open() -> Kept {
     let made = std::thread::spawn(|| {
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
@@ -100,7 +101,7 @@ fn up(name: &str, path: &str) {
     assert!(up.status().unwrap().success());
 }
 
-/// A process that is killed with the test.
+/// A process that is killed when the test ends.
 struct Keeper(Child);
 
 impl Drop for Keeper {
@@ -110,7 +111,7 @@ impl Drop for Keeper {
     }
 }
 
-/// Kept by a mount that only another mount namespace shows.
+/// Creates a namespace that is kept by a mount, which only another mount namespace shows.
 fn kept_mounted(machine: &Machine) -> Kept {
     let place = machine.folder.path().join("kept");
     let mut keeper = machine.ground.receiver.command("unshare");
@@ -120,7 +121,7 @@ fn kept_mounted(machine: &Machine) -> Kept {
         .arg(&place);
     let keeper = Keeper(keeper.spawn().unwrap());
     until("it is mounted", || place.with_extension("there").exists());
-    // As its own mounts show it.
+    // The path leads through the mounts of the other process.
     let process = format!("/proc/{}", keeper.0.id());
     let path = [process.as_str(), "root"].join("/") + &place.display().to_string();
     (Box::new(keeper), path)
@@ -161,7 +162,7 @@ fn a_pipe_in_the_place_of_a_namespace_is_not_waited_for() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
     let refused = Namespace::open(&pipe).unwrap_err();
     assert!(refused.to_string().contains("is no network namespace"));
-    // So can any user do who has a user namespace.
+    // Any user who has a user namespace can do this.
     let place = machine.folder.path().join("place");
     let mut keeper = machine.ground.receiver.command("unshare");
     keeper
@@ -171,7 +172,7 @@ fn a_pipe_in_the_place_of_a_namespace_is_not_waited_for() {
     let _keeper = Keeper(keeper.spawn().unwrap());
     until("it is mounted", || place.with_extension("there").exists());
     let run = machine.run();
-    // It is looked for wherever namespaces may be.
+    // Weir searches for the interface wherever there may be namespaces.
     let name = &machine.ground.receiver.interface;
     machine.ground.receiver.ip(&format!("link delete {name}"));
     let mut run = Keeper(run);
@@ -220,7 +221,7 @@ fn one_that_may_not_be_looked_for_is_not_said_to_be_gone() {
     };
     let before = machine.settings();
     let mut run = machine.ground.receiver.command("unshare");
-    // Its /sys shows its own interfaces, as that of a service does.
+    // The process's /sys shows its own interfaces, as that of a service does.
     run.args(["--mount", "sh", "-c"])
         .arg("mount -t sysfs sys /sys && exec \"$@\"")
         .args(["sh", "setpriv", "--bounding-set=-sys_admin"])
@@ -285,7 +286,7 @@ fn an_interface_that_got_anothers_number_is_left_alone() {
         let other = NetDevice::find("weir-other", Some(&receiver.path()));
         other.unwrap().open().unwrap()
     };
-    // What the run has set, by chance.
+    // By chance this is the value that the run has set.
     open().write("gro_flush_timeout", "1000000").unwrap();
     signal(&run, Signal::SIGINT);
     let (code, text) = ended(run);
@@ -318,8 +319,8 @@ fn one_interface_is_looked_after_by_one_run_wherever_its_state_is() {
     machine.end(run, Signal::SIGINT, &before);
 }
 
-/// With this set, the test program is the other of two runs: it sets the policy of a process, given
-/// with the folder of its state, and ends when it is told to.
+/// If this variable is set, the test program acts as a second run. It sets the policy of a process,
+/// which is given together with the folder of its state. It ends when its input is closed.
 const OTHER: &str = "WEIR_OTHER_RUN";
 
 fn policy_of(pid: i32) -> Setting {
@@ -333,7 +334,7 @@ fn fifo(priority: u8) -> Value {
     Value::Policy(SchedPolicy::Fifo(priority))
 }
 
-/// The other run, which has set the policy when this returns.
+/// Starts the second run. It has set the policy when this returns.
 fn other(folder: &Path, pid: i32, priority: u8) -> Child {
     let child = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -358,7 +359,7 @@ fn be_the_other(what: &str) {
     journal
         .apply(&setting, &fifo(parts[2].parse().unwrap()))
         .unwrap();
-    // Until the other end is closed.
+    // This blocks until the other end is closed.
     let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
     drop(journal);
 }
@@ -377,7 +378,7 @@ fn two_runs_with_their_states_apart_share_what_both_set() {
     let pid = process.id() as i32;
     let policy = || sched::get(pid).unwrap();
     let ordinary = policy();
-    // Whichever of the two ends first.
+    // Each of the two runs may end first.
     for first_ends_first in [true, false] {
         let (mut journal, _) = Journal::open(&one).unwrap();
         journal.apply(&policy_of(pid), &fifo(10)).unwrap();
@@ -395,8 +396,8 @@ fn two_runs_with_their_states_apart_share_what_both_set() {
         }
         assert_eq!(policy(), ordinary);
     }
-    // One that was killed is not known to the other, which takes what it finds for the first value:
-    // then the journal of the first one is kept.
+    // The other run does not know a run that was killed. It takes the present value for the first
+    // value, so the journal of the killed run is kept.
     let mut killed = other(&one, pid, 10);
     killed.kill().unwrap();
     killed.wait().unwrap();
@@ -428,7 +429,7 @@ fn a_hang_up_has_the_file_read_anew() {
     until("it is ready again", || {
         machine.said()["changes"].as_u64() >= Some(1)
     });
-    // One that cannot be carried out changes nothing.
+    // A file that cannot be used changes nothing.
     fs::write(machine.file(), "schema = 1\n").unwrap();
     signal(&run, Signal::SIGHUP);
     std::thread::sleep(std::time::Duration::from_secs(3));
@@ -480,7 +481,7 @@ fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
     };
     until("the second run is ready", || deferred().trim() == "1000000");
 
-    // An interface that another run looks after; and what is no file.
+    // One file has an interface that another run uses, and one is not a regular file.
     fs::write(machine.file(), &of_second).unwrap();
     signal(&run, Signal::SIGHUP);
     std::thread::sleep(std::time::Duration::from_secs(3));
@@ -497,7 +498,7 @@ fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
     for said in ["the earlier one is carried out again", "is no file"] {
         assert!(text.contains(said), "no `{said}` in {text}");
     }
-    // The other run is nothing that was left here.
+    // The other run is alive, so `stop` has nothing to restore for it.
     let stopped = machine.weir("stop").output().unwrap();
     assert!(stopped.status.success(), "{}", said(&stopped));
     signal(&second, Signal::SIGTERM);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `weir linux` as its users meet it, on an interface of the test's own: what plan lists is what
-//! run changes, and all of it is put back however a run ends.
+//! Tests `weir linux` as users know it, on an interface of the test. A run makes the changes that
+//! `plan` lists, and all are restored however it ends.
 use crate::ground;
 use crate::machine;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The systemd unit leaves a run what it needs: each mode is run with the unit's capabilities, and
-//! with every system call that its filter does not have refused. systemd itself need not run:
-//! strace refuses the calls.
+//! Tests that the systemd unit allows a run what it needs. Each mode runs with the unit's
+//! capabilities, while strace refuses every system call that the unit's filter does not contain. So
+//! systemd itself need not run.
 use crate::ground;
 use crate::machine;
 
@@ -17,7 +17,7 @@ use machine::{Machine, said, until};
 const UNIT: &str = include_str!("../systemd/weir-linux@.service");
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
 
-/// The words of a setting of the unit.
+/// The words of a setting in the unit.
 fn words(setting: &str) -> impl Iterator<Item = &'static str> {
     let line = UNIT.lines().find_map(|line| {
         let (name, value) = line.split_once('=')?;
@@ -26,7 +26,8 @@ fn words(setting: &str) -> impl Iterator<Item = &'static str> {
     line.unwrap().split(' ')
 }
 
-/// What `systemd-analyze` prints of the sets of system calls; none where it or strace is missing.
+/// The sets of system calls, as `systemd-analyze` prints them. `None` if systemd-analyze or strace
+/// is missing.
 fn sets() -> Option<String> {
     let printed = Command::new("systemd-analyze")
         .arg("syscall-filter")
@@ -43,7 +44,7 @@ fn sets() -> Option<String> {
     }
 }
 
-/// The system calls of one name in a filter: its own, or those of a set.
+/// The system calls that a name in a filter stands for. It is a call itself, or a set of calls.
 fn calls(name: &str, sets: &str) -> BTreeSet<String> {
     if !name.starts_with('@') {
         return BTreeSet::from([name.to_owned()]);
@@ -57,13 +58,14 @@ fn calls(name: &str, sets: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Runs the system as the unit does, with `arguments` besides, and logs what is refused.
+/// Runs the system as the unit does, with further `arguments`, and logs the system calls that are
+/// refused.
 fn run(machine: &Machine, sets: &str, arguments: &[&str]) -> Child {
-    // What every filter has.
+    // systemd adds this set to every filter.
     let filter = words("SystemCallFilter").chain(["@default"]);
     let allowed: BTreeSet<String> = filter.flat_map(|name| calls(name, sets)).collect();
     assert!(allowed.contains("sched_setattr") && !allowed.contains("mount"));
-    // Those that this strace does not know are nobody's.
+    // System calls that this version of strace does not know are left out.
     let list = |calls: &mut dyn Iterator<Item = &String>| {
         calls
             .map(|call| format!("?{call}"))
@@ -76,7 +78,7 @@ fn run(machine: &Machine, sets: &str, arguments: &[&str]) -> Child {
         .map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase()))
         .collect();
     let mut command = machine.ground.receiver.command("unshare");
-    // The service's /sys shows its own interfaces.
+    // The service's /sys shows the interfaces of its own network namespace.
     let script = "mount -t sysfs sys /sys && mount -t cgroup2 cgroup /sys/fs/cgroup && exec \"$@\"";
     command
         .args([
@@ -104,7 +106,7 @@ fn run(machine: &Machine, sets: &str, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// The calls that were refused, and the families of the sockets.
+/// The system calls that were refused, and the families of the sockets that were opened.
 fn logged(machine: &Machine) -> (BTreeSet<String>, BTreeSet<String>) {
     let log = fs::read_to_string(machine.folder.path().join("calls")).unwrap();
     let call = |line: &str| {
@@ -157,7 +159,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
             .set_read_timeout(Some(Duration::from_secs(5)))
             .unwrap();
         if is_exact {
-            // Beside that of the file.
+            // The second socket is the one of the system file.
             until("it has a class", || machine.said()["exact"]["sockets"] == 2);
         }
         for _ in 0..20 {
@@ -171,7 +173,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
                 machine.said()["account"]["packets"].as_u64() >= Some(20)
             });
         }
-        // A period in which it looks again at all that there is.
+        // A period passes, in which the run examines everything again.
         std::thread::sleep(Duration::from_secs(3));
         assert_ne!(machine.settings(), before);
         assert!(machine.weir("stop").status().unwrap().success());
@@ -182,7 +184,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
         assert_eq!(machine.settings(), before);
         let (refused, families) = logged(&machine);
         println!("{section}: refused {refused:?}, sockets {families:?}");
-        // What it does without: a sysfs of its own.
+        // The run can do without this call, by which it would mount a sysfs of its own.
         let dispensable = BTreeSet::from(["fsopen".to_owned()]);
         assert!(refused.is_subset(&dispensable), "{refused:?}");
         let allowed: BTreeSet<&str> = words("RestrictAddressFamilies").collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The folder of the state: nobody else can keep a run from putting back, or have it do something,
-//! and a disk that is full keeps nobody from ending.
+//! Tests the folder of the state. No other user can keep a run from restoring settings, or make it
+//! do something. A full disk keeps no run from ending.
 use crate::ground;
 use crate::machine;
 
@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use weir_linux::settings::{Journal, NetDevice};
 use weir_linux::threads::Thread;
 
-/// Longer than Weir waits for anybody, by far.
+/// A time that is far longer than Weir waits for anything.
 const LONG: Duration = Duration::from_secs(45);
 
-/// A user who may do nothing here.
+/// Options of setpriv for a user without rights.
 const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
 
-/// A machine whose state is in a folder that anybody finds.
+/// A machine whose state is in a folder that any user can reach.
 fn machine() -> Option<Machine> {
     let machine = Machine::new()?;
     fs::set_permissions(machine.folder.path(), Permissions::from_mode(0o755)).unwrap();
     Some(machine)
 }
 
-/// What a command says that ends within `LONG`.
+/// The output of a command that must end within [`LONG`].
 fn ended(mut child: Child, what: &str) -> Output {
     let end = Instant::now() + LONG;
     while child.try_wait().unwrap().is_none() {
@@ -53,14 +53,14 @@ fn weir(machine: &Machine, command: &str) -> Output {
     ended(begun(machine, command), command)
 }
 
-/// All that is in the state, and the folder itself.
+/// The folder of the state, and all files in it.
 fn places(machine: &Machine) -> Vec<PathBuf> {
     let entries = fs::read_dir(machine.state()).unwrap();
     let files = entries.map(|entry| entry.unwrap().path());
     std::iter::once(machine.state()).chain(files).collect()
 }
 
-/// A process that opens `path`, and locks it when it is told to; both, or it is refused and ends.
+/// A process that opens `path`, and locks it on request. If it is refused, it ends.
 struct Locker {
     process: Child,
     has_it: bool,
@@ -83,7 +83,7 @@ impl Locker {
     }
 
     fn locks(&mut self) {
-        // It has ended if it was refused.
+        // If the process was refused, it has ended, so writing may fail.
         let _ = self.process.stdin.as_mut().unwrap().write_all(b"\n");
         self.has_it &= tells(&mut self.process, "locked\n");
     }
@@ -95,7 +95,7 @@ impl Locker {
     }
 }
 
-/// Whether a process says this, and does not end before.
+/// Whether a process prints this line before it ends.
 fn tells(process: &mut Child, line: &str) -> bool {
     let mut told = vec![0; line.len()];
     let read = process.stdout.as_mut().unwrap().read_exact(&mut told);
@@ -155,8 +155,8 @@ fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
     }
 }
 
-/// A run has its journal some milliseconds before others know of it, and for as long as it puts
-/// back after that.
+/// A run has its journal some milliseconds before it is listed, and still has it while it restores
+/// settings.
 #[test]
 fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept() {
     let Some(machine) = machine() else { return };
@@ -169,7 +169,7 @@ fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept
     let stopped = ended(stopping, "stop");
     assert_eq!(stopped.status.code(), Some(0), "{}", said(&stopped));
     assert!(!said(&stopped).contains("in use"), "{}", said(&stopped));
-    // One that stays is not waited for without an end.
+    // A journal that stays in use is not waited for without end.
     let (_journal, _) = Journal::open(&machine.state()).unwrap();
     let stopped = ended(stop(), "stop");
     assert_eq!(stopped.status.code(), Some(1), "{}", said(&stopped));
@@ -203,7 +203,8 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
     let run = machine.run();
     let locker = Locker::new(&[], &machine.state().join("weir.alone"));
     assert!(locker.has_it);
-    // Each waits before it gives up, so they do so at once. The first has the run end all the same.
+    // Each command waits before it gives up, so both run at the same time. The first one ends the
+    // run all the same.
     let commands = ["stop", "run"].map(|command| (begun(&machine, command), command));
     for (command, what) in commands {
         let refused = ended(command, what);
@@ -252,7 +253,7 @@ fn what_others_have_written_is_not_carried_out() {
         ("1.0.journal", format!("{head}\n{change}\n")),
         ("1.run.json", run.to_string()),
     ];
-    // A folder that others may write to, and one of their own.
+    // Others may write to the first folder, and own the second.
     for (mode, owner) in [(0o777, 0), (0o755, 65534)] {
         fs::create_dir(machine.state()).unwrap();
         for (name, text) in &planted {
@@ -281,8 +282,8 @@ fn what_others_have_written_is_not_carried_out() {
     bystander.wait().unwrap();
 }
 
-/// One of two runs finds the disk full when it begins, the other while it runs. Both end, and so
-/// does what stops them.
+/// One of two runs finds the disk full when it begins, the other one while it runs. Both end, and
+/// so does the command that stops them.
 const FULL: &str = r#"
 set -u
 mount -t tmpfs -o size=64k,mode=700 none "$STATE" || exit 77

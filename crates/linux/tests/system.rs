@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a system file asks of a machine.
+//! Tests what a system file asks of a machine.
 use std::path::Path;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn the_example_is_one() {
     let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
     let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4), None);
     assert!((share.cap.unwrap() - 0.05).abs() < 1e-12);
-    // 0.5 ms, a tick, and 64 packets of 5 us.
+    // The time is the sum of 0.5 ms, a tick, and 64 packets of 5 us.
     assert!((share.at_once.unwrap() - 0.004_82).abs() < 1e-12);
     assert!((share.capacity_hz.unwrap() - 10_000.0).abs() < 1.0);
     assert_eq!(share.safe.len(), 3);
@@ -83,7 +83,7 @@ fn the_queues_of_an_interface_are_one_with_the_ports_of_its_receivers() {
     assert_eq!((eth0.name.as_str(), eth1.name.as_str()), ("eth0", "eth1"));
     assert_eq!(eth0.receivers, [0, 1]);
     assert_eq!(eth0.deferral, Some(Duration::from_millis(1)));
-    // The port of `match` is of both protocols, and so is the flow's.
+    // The port in `match` is of both protocols, so it includes the flow's port.
     let port = |protocol, number| ListeningPort { protocol, number };
     assert_eq!(node.receivers[0].ports, [port(None, 502)]);
     assert_eq!(node.receivers[1].ports, [port(Some(Protocol::Udp), 514)]);
@@ -120,7 +120,7 @@ fn a_card_tells_the_most_urgent_packets_by_what_all_flows_to_their_receivers_nam
     let (profinet, timed) = ("{ ethertype = 0x8892 }", "{ pcp = 6 }");
     let marks = [Mark::EtherType(0x8892), Mark::Priority(6)];
     assert_eq!(node(&[profinet, timed]), (marks.to_vec(), 7));
-    // Packets of a protocol come with whatever port: the others are as urgent as these.
+    // ICMP packets have no port, so all other packets are as urgent as they are.
     let (told, others) = node(&[profinet, "{ protocol = \"icmp\" }"]);
     assert_eq!((told, others), (marks[..1].to_vec(), 60));
 }
@@ -148,7 +148,7 @@ fn the_exact_mode_is_capped_if_the_file_does_not_say() {
 fn a_timer_ends_a_cap_and_nothing_else() {
     let text = source(1, "interface = \"eth0\"");
     let timed = |keys: &str| node(&format!("{text}[linux]\ncap_timer = true\n{keys}"), None);
-    // The mode exact has a cap if the file says nothing.
+    // Mode exact has a cap unless the file says otherwise.
     assert!(timed("mode = \"exact\"\n").unwrap().linux.cap_timer);
     let cap = "top_half = { runtime = \"500us\", period = \"10ms\" }\n";
     assert!(timed(cap).unwrap().linux.cap_timer);
@@ -237,7 +237,7 @@ fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
         queues(["", long, "queue = 2000"]),
         [(Urgency::ORDINARY, 6000)].into()
     );
-    // Sockets that the file does not name wait among ordinary processes, too.
+    // Packets for sockets that the file does not name wait in the queue of ordinary processes, too.
     assert_eq!(
         queues([short, short, ""]),
         [
@@ -290,7 +290,7 @@ fn what_is_not_looked_at_and_who_is_trusted_is_said() {
     );
     let remarks = said("", "protocol = \"udp\", port = 4840");
     assert!(remarks[0].contains("port 4840 has the urgency of `plc` whoever binds it"));
-    // Who needs a right to bind it is trusted anyway, and so is the user who is stated.
+    // A process that may bind this port is trusted anyway, and so is a user that the file states.
     assert!(said("", "protocol = \"udp\", port = 502").is_empty());
     assert!(
         said(

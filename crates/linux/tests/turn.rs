@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A test that works on the machine has a process of its own, and its turn.
+//! Gives each test that works on the machine a process of its own, and lets it wait for its turn.
 //!
-//! A process that is forked has all the descriptors of its parent, so that it would be a reader of
-//! the sockets of all tests that run in one process. Hence each of these tests starts this program
-//! anew, for itself alone. So does one that writes a program and executes it: the kernel refuses
-//! that while a process that was forked meanwhile has the file. Most of these tests wait more than
-//! they compute, and touch only what is their own: they run beside each other. What the machine has
-//! only once is somebody's turn.
+//! A forked process has all descriptors of its parent, so it would be a reader of the sockets of
+//! all tests in the same process. Therefore each of these tests starts this program anew, for
+//! itself alone. The same holds for a test that writes a program and executes it. The kernel
+//! refuses to execute the file while another process, forked meanwhile, has it open for writing.
+//! Most of these tests wait more than they compute, and touch nothing that others use, so they run
+//! at the same time. A test that needs something that the machine has only once waits for its turn.
 use std::env;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -16,18 +16,18 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::ground::Need;
 
-/// How many tests run beside each other at most for each CPU, however many threads the harness has.
-/// Those that wait for their turn take a thread each.
+/// Most tests that run at the same time, for each CPU, whatever number of threads the harness has.
+/// A test that waits for its turn occupies a thread.
 const BESIDE: usize = 4;
 
-/// Set in the process of a test.
+/// Name of the variable that is set in the process of a test.
 const OWN: &str = "WEIR_TEST_OWN_PROCESS";
 
-/// Whether the caller is the process of its test. If not, the test has been run in one when this
-/// returns, and the caller has nothing left to do.
+/// Whether the caller is the process of its test. If not, the test has run in a process of its own
+/// when this returns, and the caller has nothing left to do.
 ///
 /// # Panics
-/// When the test has failed there.
+/// Panics if the test has failed in its process.
 pub fn is_own(needs: &[Need]) -> bool {
     if env::var_os(OWN).is_some() {
         return true;
@@ -59,8 +59,9 @@ pub fn is_own(needs: &[Need]) -> bool {
     false
 }
 
-/// Prints what the process of a test has said, and tells whether the test was run there. What the
-/// harness says is no result of this process, so no line stays at the margin but that of a skip.
+/// Prints the output of a test's process, and returns whether the test ran there. The lines are
+/// indented, so that they are not taken for results of this process. Only the line of a skipped
+/// test is not indented.
 fn pass_on(mut output: File) -> bool {
     let mut said = Vec::new();
     output.rewind().unwrap();
@@ -76,12 +77,12 @@ fn pass_on(mut output: File) -> bool {
     said.contains("\ntest result: ok. 1 passed")
 }
 
-/// Who runs, and who waits to run beside them.
+/// The tests that run, and the tests that wait to run at the same time.
 struct Running {
     beside: usize,
     waiting: usize,
     is_alone: bool,
-    /// What those have that run.
+    /// Needs of the running tests.
     taken: Vec<Need>,
 }
 
@@ -107,7 +108,7 @@ fn running() -> MutexGuard<'static, Running> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until the others are so.
+/// Waits until `is_so` holds for the tests that run or wait.
 fn once(
     running: MutexGuard<'static, Running>,
     is_so: impl Fn(&Running) -> bool,
@@ -117,15 +118,15 @@ fn once(
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held by a test that runs.
+/// A test's permission to run. It ends when this is dropped.
 struct Turn<'needs>(&'needs [Need]);
 
 impl<'needs> Turn<'needs> {
     fn take(needs: &'needs [Need]) -> Self {
         let mut running = running();
         if needs.contains(&Need::Alone) {
-            // After those that run beside each other: else all of them would wait whenever one of
-            // these comes.
+            // A test that runs alone waits for the tests that run at the same time, and for those
+            // that wait to. Otherwise all of those would have to wait whenever such a test comes.
             running = once(running, |it| !it.is_alone && it.beside + it.waiting == 0);
             running.is_alone = true;
         } else {

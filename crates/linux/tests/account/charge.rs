@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who is charged, and what is taken from whom.
+//! Tests to whom interrupt time is charged, and from whom it is taken.
 use std::time::Duration;
 
 use procfs::{CurrentSI as _, KernelStats};
@@ -13,14 +13,15 @@ use super::{Books, NEEDS, of};
 
 const TIME: Duration = Duration::from_secs(2);
 
-/// Interrupts and soft interrupts of the CPU that handles, as /proc/stat has them.
+/// Time that the kernel itself counts for interrupts and soft interrupts on the CPU that handles
+/// them, in /proc/stat.
 fn kernel_says() -> Duration {
     let stat = KernelStats::current().unwrap();
     let cpu = &stat.cpu_time[HANDLES];
     cpu.irq_duration().unwrap_or_default() + cpu.softirq_duration().unwrap_or_default()
 }
 
-/// The number of a namespace's interface.
+/// The index of a namespace's interface.
 fn interface_index(namespace: &Namespace) -> i32 {
     let path = namespace.path();
     let interface = NetDevice::find(&namespace.interface, Some(&path));
@@ -42,7 +43,7 @@ fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
     flood::steer(&ground.receiver);
     let receiver = flood::receiver(&ground.receiver, 5001);
     let spinner = Spinner::begin(&ground.receiver);
-    // However slow the machine is, the flood is an overload.
+    // The limits are so low that the flood is an overload on any machine.
     let limits = Limits {
         share: 0.02,
         ..Limits::default()
@@ -65,18 +66,19 @@ fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
         Duration::from_nanos(charged.charged_ns),
         Duration::from_nanos(taken.taken_ns),
     );
-    // What is sent while nobody looks any longer is not counted, and the backlog of a CPU drops.
+    // Packets that are sent after the last turn are not counted, and the backlog of a CPU may drop
+    // packets.
     assert!(charged.packets > sent / 4 && charged.packets <= sent);
-    // Beside the flood there is what else the machine does.
+    // Besides the flood, the machine does other work.
     assert!(
         part(charged.charged_ns, report.measured.total_ns) > 0.6,
         "{report:#?}"
     );
-    // What the spinner lost was for the receiver, but for timers and such.
+    // What the spinner lost was spent for the receiver, apart from timers and the like.
     assert!(part(taken.taken_ns, measured) > 0.6, "{report:#?}");
     assert!(taken.charged_ns == 0 && charged.taken_ns < measured / 100);
-    // Without CONFIG_IRQ_TIME_ACCOUNTING the kernel only looks at each tick what it interrupts: by
-    // chance, and in a virtual machine with a bias.
+    // Without CONFIG_IRQ_TIME_ACCOUNTING the kernel only checks at each tick what the tick
+    // interrupts. The result is random, and biased in a virtual machine.
     if report.used_without_interrupts {
         let kernel = kernel.as_nanos() as f64;
         let error = (measured as f64 - kernel).abs() / kernel;
@@ -109,7 +111,7 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
     if !flood::has_two_cpus() {
         return;
     }
-    // With a thread of its own, what came in is counted where it came in.
+    // If the interface has a thread, packets are counted on the interface on which they arrive.
     for end in [&ground.sender, &ground.receiver] {
         end.offload(Offload::Receive, true);
     }
@@ -148,15 +150,15 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
         report.orphan_packets,
     );
     assert!(ran > 0 && one.packets > 1000, "{report:#?}");
-    // Two, one and one of four.
+    // Of four packets, two are for one process, one for the other, and one for nobody.
     let all = part(one.packets, other.packets);
     assert!((1.9..2.1).contains(&all), "{all}");
     let time = part(one.charged_ns, other.charged_ns);
     assert!((1.8..2.2).contains(&time), "{time}");
     let orphans = part(report.orphan_packets, other.packets);
     assert!((0.9..1.2).contains(&orphans), "{orphans}");
-    // The thread's work is charged whole, to the receivers and to nobody. It is in its own time,
-    // not in the spinner's.
+    // All of the thread's work is charged, to the receivers or to nobody. It is done in the
+    // thread's own time and not in the spinner's.
     let booked = one.charged_ns + other.charged_ns + report.orphans_ns;
     assert!(booked as f64 > ran as f64 * 0.95, "{report:#?}");
     assert!(of(&report, spinner.pid()).taken_ns < ran / 2, "{report:#?}");

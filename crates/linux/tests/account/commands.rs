@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The account as users meet it: in the status of a run, by `top`, and as a line in the journal
-//! when an overload begins.
+//! Tests the account where users see it: in the status of a run, in `top`, and as a line in the
+//! journal when an overload begins.
 use std::fs;
 use std::process::Child;
 use std::time::Duration;
@@ -14,8 +14,7 @@ use super::ground::Offload;
 use super::machine::{Machine, programs, said, signal, until};
 use super::{NEEDS, of};
 
-/// A machine whose file has this section `[linux]`, and says that 100 packets a second can be done
-/// without.
+/// A machine whose file has this section `[linux]`, and tolerates 100 packets per second.
 pub fn machine(section: &str) -> Option<Machine> {
     let mut machine = Machine::with(NEEDS)?;
     machine.arguments = vec!["--yes-xdp"];
@@ -28,7 +27,7 @@ pub fn machine(section: &str) -> Option<Machine> {
     Some(machine)
 }
 
-/// The account in what a command printed.
+/// The account in the output of a command. `None` if it has none.
 fn account(of: &Value) -> Option<AccountReport> {
     serde_json::from_value(of.clone()).ok()
 }
@@ -113,7 +112,7 @@ fn in_mode_exact_both_halves_are_charged() {
     }
     let receiver = flood::receiver(&machine.ground.receiver, 5001);
     let child = machine.run();
-    // One in four is for nobody.
+    // One packet in four is for nobody.
     let flood = Flood::begin(&machine.ground, &[5001, 5001, 5003, 5001]);
     until("the receiver is charged", || {
         in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 10_000)
@@ -134,7 +133,7 @@ fn in_mode_exact_both_halves_are_charged() {
         report.packets, report.orphans_ns, report.orphan_packets
     );
     assert!(top_half > 0 && bottom_half > 0, "{report:#?}");
-    // Three quarters of the top half, and all of the bottom half.
+    // The receivers cost three quarters of the top half, and all of the bottom half.
     let wanted = top_half as f64 * 0.75 + bottom_half as f64;
     let error = (charged as f64 - wanted).abs() / wanted;
     assert!(error < 0.1, "{error:.3}: {report:#?}");
@@ -159,7 +158,7 @@ fn nothing_of_an_account_outlives_kill_9() {
     assert!(!programs(&PROGRAMS).is_subset(&before));
     child.kill().unwrap();
     child.wait().unwrap();
-    // The kernel frees them a little later.
+    // The kernel frees the programs a little later.
     until("the programs are gone", || {
         programs(&PROGRAMS).is_subset(&before)
     });
@@ -194,7 +193,7 @@ fn top_measures_by_itself_where_nobody_keeps_an_account() {
     until("the programs are gone", || {
         programs(&PROGRAMS).is_subset(&before)
     });
-    // A run that keeps no account has none in its status and loads no BPF programs.
+    // A run without an account has none in its status and loads no BPF programs.
     let child = machine.run();
     std::thread::sleep(Duration::from_millis(500));
     assert!(programs(&PROGRAMS).is_subset(&before));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What accounting costs, as the kernel counts it. The figures of docs/linux-accounting.md are
-//! printed here (`--nocapture`).
+//! Measures with the kernel's statistics what accounting costs. It prints the figures of
+//! docs/linux-accounting.md (`--nocapture`).
 use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use weir_linux::account::Options;
 use super::flood::{self, Flood};
 use super::{Books, NEEDS, ground};
 
-/// How long and how often each program of the account has run: its name, ns, runs.
+/// How long and how often each program of the account has run, by its number: name, ns, runs.
 fn costs() -> BTreeMap<u32, (String, u64, u64)> {
     ProgInfoIter::default()
         .map(|info| {
@@ -32,10 +32,10 @@ fn costs_are_counted_and_packets_can_be_left_out() {
     }
     flood::steer(&ground.receiver);
     let _receiver = flood::receiver(&ground.receiver, 5001);
-    // SAFETY: the call takes a number and gives a descriptor.
+    // SAFETY: the call takes a number and returns a descriptor.
     let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     assert!(descriptor >= 0);
-    // SAFETY: it was opened for us just now.
+    // SAFETY: the descriptor was just opened, so it has no other owner.
     let _statistics = unsafe { OwnedFd::from_raw_fd(descriptor) };
     for packets in [true, false] {
         let others = costs();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who sends, who receives, and who only runs.
+//! Processes for the tests of the account: one that sends, one that receives, and one that only
+//! runs.
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use weir_linux::settings::NetDevice;
 use super::actor::{self, Actor};
 use super::ground::{Ground, Namespace, skipped};
 
-/// The CPU that floods come from, and the one where they are handled.
+/// The CPU on which floods are sent, and the CPU on which they are received.
 pub const SENDS: usize = 0;
 pub const HANDLES: usize = 1;
 
@@ -22,7 +23,7 @@ pub fn cpu(number: usize) -> Cpus {
     number.to_string().parse().unwrap()
 }
 
-/// Is there a CPU for each?
+/// Whether the machine has a CPU for sending and another for receiving.
 pub fn has_two_cpus() -> bool {
     let own = sched::affinity(0).unwrap();
     let has = own.contains(SENDS) && own.contains(HANDLES);
@@ -32,7 +33,7 @@ pub fn has_two_cpus() -> bool {
     has
 }
 
-/// Packets to a port until it is dropped.
+/// A thread that sends packets to ports until this is dropped.
 pub struct Flood {
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicU64>,
@@ -40,12 +41,13 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// From the sender's namespace to each of these ports in turn, as fast as it goes.
+    /// Begins to send from the sender's namespace to each of these ports in turn, as fast as
+    /// possible.
     pub fn begin(ground: &Ground, ports: &'static [u16]) -> Self {
         Self::bursts(ground, ports, Duration::ZERO)
     }
 
-    /// The same, with a rest whenever each port has had its packet.
+    /// Begins to send, with the pause `rest` whenever each port has got its packet.
     pub fn bursts(ground: &Ground, ports: &'static [u16], rest: Duration) -> Self {
         let to = ground.receiver.v4;
         let namespace = std::fs::File::open(ground.sender.path()).unwrap();
@@ -60,7 +62,7 @@ impl Flood {
             let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
             while !stopped.load(Ordering::Relaxed) {
                 for port in ports {
-                    // A full queue, or nobody at the port.
+                    // Sending may fail, since a queue is full or nobody listens on the port.
                     let sent = socket.send_to(&[0; 256], (to, *port));
                     count.fetch_add(u64::from(sent.is_ok()), Ordering::Relaxed);
                 }
@@ -71,7 +73,7 @@ impl Flood {
         Self { stop, sent, thread }
     }
 
-    /// Ends it, and tells how many packets were sent.
+    /// Ends the flood, and returns how many packets were sent.
     pub fn end(mut self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap();
@@ -85,7 +87,7 @@ impl Drop for Flood {
     }
 }
 
-/// A process that has a port and sleeps.
+/// A process that binds a port and sleeps.
 pub fn receiver(namespace: &Namespace, port: u16) -> Actor {
     let address = SocketAddr::from((namespace.v4, port));
     Actor::new(namespace, move || {
@@ -93,7 +95,8 @@ pub fn receiver(namespace: &Namespace, port: u16) -> Actor {
     })
 }
 
-/// A process that runs on the CPU that handles, before all others there, and does nothing else.
+/// A process that does nothing but run. It has the CPU that receives the flood, before all other
+/// processes there.
 pub struct Spinner(Child);
 
 impl Spinner {
@@ -122,7 +125,7 @@ impl Drop for Spinner {
     }
 }
 
-/// Has the CPU that handles take what the interface receives, in soft interrupts (RPS).
+/// Lets the CPU that receives the flood handle the interface's packets, in soft interrupts (RPS).
 pub fn steer(namespace: &Namespace) {
     let path = namespace.path();
     let interface = NetDevice::find(&namespace.interface, Some(&path)).unwrap();

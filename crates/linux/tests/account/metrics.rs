@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The metrics of a run, as a strict reader of Prometheus's text format finds them.
+//! Tests the metrics of a run with a strict parser of Prometheus's text format.
 use std::collections::BTreeMap;
 use std::process::Output;
 
@@ -10,11 +10,11 @@ use super::commands::machine;
 use super::flood::{self, Flood};
 use super::machine::{Machine, said, until};
 
-/// A value by its name and its labels.
+/// Values, by the metric's name and labels.
 type Values = BTreeMap<(String, BTreeMap<String, String>), f64>;
 
-/// Reads metrics in the text format (version 0.0.4), and panics if a rule of it is broken: each
-/// name has one block that begins with its help and its type, and no value comes twice.
+/// Parses metrics in the text format (version 0.0.4). Panics if the text breaks a rule: each name
+/// has one block that begins with its help and its type, and no value occurs twice.
 fn read(text: &str) -> Values {
     assert!(text.ends_with('\n'));
     let mut values = Values::new();
@@ -55,7 +55,8 @@ fn is_name(text: &str) -> bool {
         && all.all(|one| one.is_ascii_lowercase() || one.is_ascii_digit() || one == '_')
 }
 
-/// The labels up to the closing brace, and what follows the space after it.
+/// Parses the labels up to the closing brace. Returns them and the text after the space that
+/// follows.
 fn labels(mut rest: &str) -> (BTreeMap<String, String>, &str) {
     let mut labels = BTreeMap::new();
     loop {
@@ -87,7 +88,7 @@ fn metrics(machine: &Machine) -> Output {
     machine.weir("status").arg("--metrics").output().unwrap()
 }
 
-/// The metrics, and the status of the same moment.
+/// The metrics, and the status at the same moment.
 fn both(machine: &Machine) -> (Values, Value) {
     let mut found = None;
     until("the status stays while it is read", || {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A flood is charged to whom it is for, and reported to whom it is taken from.
+//! Tests that a flood is charged to its receiver, and reported as taken from the process that was
+//! interrupted.
 use crate::actor;
 use crate::ground::{self, Need};
 use crate::machine;
@@ -16,10 +17,10 @@ use std::time::{Duration, Instant};
 use weir_linux::account::{AccountReport, Accountant, Event, Options, Process};
 use weir_linux::receivers::{self, Follower, RuleSet};
 
-/// An account is of the whole machine: what other tests send would be in it.
+/// The account covers the whole machine, so it would include the packets of other tests.
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf, Need::Alone];
 
-/// An account with the receivers that it charges.
+/// An account, with the receivers to which it charges time.
 struct Books {
     follower: Follower,
     accountant: Accountant,
@@ -33,7 +34,7 @@ impl Books {
             accountant: Accountant::start(options).unwrap(),
             events: Vec::new(),
         };
-        // What came while the programs were loaded is not of the test.
+        // Packets that arrived while the programs were loaded do not belong to the test.
         books.turn();
         books
     }
@@ -44,7 +45,7 @@ impl Books {
         self.events.extend(event);
     }
 
-    /// Turns four times a second for that long, and returns the account.
+    /// Turns four times a second for the time `time`, and returns the account.
     fn keep(&mut self, time: Duration) -> AccountReport {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -57,7 +58,7 @@ impl Books {
     }
 }
 
-/// The account of a process; all 0 if it has none.
+/// The account of a process. All values are 0 if the process has none.
 fn of(report: &AccountReport, pid: u32) -> Process {
     let mut processes = report.processes.iter();
     let process = processes.find(|process| process.pid == pid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Overloads as users are told of them: once when one begins, with who it is, and once when it has
-//! ended, however it flickers in between.
+//! Tests how overloads are reported to users: once when an overload begins, with its cause, and
+//! once when it has ended. Short rests in between are not reported.
 use std::io::{BufRead as _, BufReader, Read};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use super::commands::machine;
 use super::flood::{self, Flood};
 use super::machine::{Machine, said, signal, until};
 
-/// The lines that a run has told until now.
+/// The lines that a run has printed so far.
 #[derive(Clone)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -37,7 +37,7 @@ impl Lines {
     }
 }
 
-/// What the status says of the overload that there is.
+/// What the status says about the present overload.
 fn in_status(machine: &Machine) -> Value {
     machine.said()["account"]["overload"].clone()
 }
@@ -48,19 +48,19 @@ fn flood_for(machine: &Machine, port: &'static [u16], time: Duration) {
     flood.end();
 }
 
-/// A run that tells what happens, with two receivers.
+/// A run whose messages are read, with two receivers.
 struct Watched {
     machine: Machine,
     receivers: [Actor; 2],
     run: Child,
     lines: Lines,
-    /// Parts of the lines that tell of a beginning and of an end.
+    /// Parts of the lines that report a begin and an end.
     begins: &'static str,
     ends: &'static str,
 }
 
 impl Watched {
-    /// Tells in words or in JSON.
+    /// Begins a run that reports in words or in JSON.
     fn begin(json: bool) -> Option<Self> {
         let mut machine = machine("accounting = \"packets\"")?;
         if !flood::has_two_cpus() {
@@ -90,13 +90,13 @@ impl Watched {
         })
     }
 
-    /// How many beginnings and ends have been told.
+    /// Number of begins and of ends that have been reported.
     fn told(&self) -> (usize, usize) {
         let count = |part| self.lines.with(part).len();
         (count(self.begins), count(self.ends))
     }
 
-    /// Ends the run. Returns what it has told of beginnings and of ends.
+    /// Ends the run. Returns the lines that reported begins and ends.
     fn end(mut self) -> (Vec<String>, Vec<String>) {
         signal(&self.run, Signal::SIGTERM);
         assert!(self.run.wait().unwrap().success());
@@ -110,7 +110,7 @@ fn each_overload_is_told_once_in_words() {
         return;
     };
     let machine = &watched.machine;
-    // It flickers: a rest that is shorter than what ends it.
+    // The flood pauses, but for less time than it takes to end an overload.
     for _ in 0..2 {
         flood_for(machine, &[5001], Duration::from_secs(3));
         std::thread::sleep(Duration::from_secs(2));
@@ -119,7 +119,7 @@ fn each_overload_is_told_once_in_words() {
     assert!(in_status(machine).is_string());
     let rest = Instant::now();
     until("it has ended", || watched.told().1 == 1);
-    // Of the 5 s that it takes, two were over.
+    // The overload ends after 5 quiet seconds, of which two had passed.
     assert!(rest.elapsed() > Duration::from_secs(2));
     until("the status says so", || in_status(machine).is_null());
     flood_for(machine, &[5002], Duration::from_secs(3));
@@ -143,12 +143,12 @@ fn each_overload_is_told_once_in_words() {
     let [first, second] = &ended[..] else {
         panic!("{ended:?}");
     };
-    // The first with its rest.
+    // The time of the first overload includes the pauses.
     assert!((6..=12).contains(&seconds(first)), "{first}");
     assert!((2..=6).contains(&seconds(second)), "{second}");
 }
 
-/// When overloads begin and end is the same in words; here it is how they are told.
+/// The test in words checks when overloads begin and end. This test checks only the format.
 #[test]
 fn an_overload_is_told_once_to_programs() {
     let Some(watched) = Watched::begin(true) else {
@@ -182,8 +182,8 @@ fn what_comes_while_a_run_begins_is_no_overload() {
         return;
     };
     let _receiver = flood::receiver(&machine.ground.receiver, 5001);
-    // 80 packets a second of the 100 that the file tolerates: two within 20 ms would be too many,
-    // if a rate were taken of that.
+    // The flood has 80 packets per second, and the file tolerates 100. Two packets within 20 ms
+    // would exceed that, if the rate were computed over 20 ms.
     let flood = Flood::bursts(&machine.ground, &[5001], Duration::from_micros(12_400));
     for _ in 0..5 {
         let child = machine.run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processes that do what a test wants, in a namespace of the test's.
+//! Processes that act for a test, in a namespace of the test.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -11,19 +11,21 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::ground::Namespace;
 
-/// A process; killed when dropped, and by the kernel when the test ends otherwise.
+/// A process that is killed when this is dropped. If the test ends in another way, the kernel kills
+/// it.
 pub struct Actor {
     pid: Pid,
 }
 
 impl Actor {
-    /// A process in `namespace` that has done `part`, or is another program now, and waits. It has
-    /// a copy of this process's memory and one thread, so `part` may use system calls only.
+    /// Starts a process in `namespace` that runs `part` and then waits. `part` may also replace it
+    /// by another program. The process has a copy of this process's memory and a single thread, so
+    /// `part` may only make system calls.
     pub fn new(namespace: &Namespace, part: impl FnOnce() + Send + 'static) -> Self {
         namespace.run(move || Self::here(part))
     }
 
-    /// The same in the caller's namespace.
+    /// Starts a process in the caller's namespace that runs `part` and then waits.
     pub fn here(part: impl FnOnce()) -> Self {
         let (read, write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC).expect("a pipe");
         let parent = nix::unistd::getpid().as_raw();
@@ -32,14 +34,15 @@ impl Actor {
             ForkResult::Child => {
                 die_with(parent);
                 part();
-                // Children of the part may have copies of the pipe, so its end would say nothing.
+                // Child processes may have copies of the pipe, so closing it would not tell that
+                // `part` is done.
                 let _ = nix::unistd::write(&write, b"x");
                 wait()
             }
             ForkResult::Parent { child } => {
                 drop(write);
-                // Waits for a byte, which says that `part` is done, or for the end of the pipe,
-                // which exec closes if `part` starts another program.
+                // A byte tells that `part` is done. If `part` has started another program, exec has
+                // closed the pipe.
                 let mut told = Vec::new();
                 std::fs::File::from(read)
                     .take(1)
@@ -50,7 +53,7 @@ impl Actor {
         }
     }
 
-    /// Its number.
+    /// Number of the process.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw() as u32
     }
@@ -63,30 +66,31 @@ impl Drop for Actor {
     }
 }
 
-/// Ends this process with its parent, which may have ended since it made this one.
+/// Ends this process when its parent ends, and at once if the parent has ended already.
 fn die_with(parent: libc::pid_t) {
-    // SAFETY: system calls without memory.
+    // SAFETY: these system calls use no memory.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // 0: it has another namespace of processes, and cannot tell.
+        // If the parent's number is 0, the parent is in another process namespace, so it is not
+        // known whether it has ended.
         if ![parent, 0].contains(&libc::getppid()) {
             libc::_exit(1);
         }
-        // Whatever happens, nothing is left for long.
+        // An alarm ends the process in any case.
         libc::alarm(180);
     }
 }
 
 fn wait() -> ! {
     loop {
-        // SAFETY: a system call without memory.
+        // SAFETY: the system call uses no memory.
         unsafe { libc::pause() };
     }
 }
 
-/// Makes a child that has all that the actor has, and does `part`.
+/// Starts a child process with copies of all that the actor has, which runs `part`.
 pub fn child(part: impl FnOnce()) {
-    // SAFETY: a system call without memory.
+    // SAFETY: the system call uses no memory.
     let parent = unsafe { libc::getpid() };
     // SAFETY: the child only makes system calls, and never returns.
     if done(unsafe { libc::fork() }) == 0 {
@@ -96,30 +100,30 @@ pub fn child(part: impl FnOnce()) {
     }
 }
 
-/// Becomes `sleep 50`.
+/// Replaces this process by `sleep 50`.
 pub fn execute_sleep() {
     let arguments = [c"sleep".as_ptr(), c"50".as_ptr(), std::ptr::null()];
-    // SAFETY: strings of C, and a list of them that ends with null.
+    // SAFETY: the strings end with 0, and the list of arguments ends with null.
     done(unsafe { libc::execv(c"/bin/sleep".as_ptr(), arguments.as_ptr()) });
 }
 
-/// What an actor cannot do ends it; the test then does not see what it waits for.
+/// Ends the process if a system call has failed. The test then does not see what it waits for.
 fn done(returned: libc::c_int) -> RawFd {
     if returned < 0 {
-        // SAFETY: ends the process at once.
+        // SAFETY: the call ends the process at once.
         unsafe { libc::_exit(1) };
     }
     returned
 }
 
-/// A socket of the address's family; `kind` is SOCK_DGRAM or SOCK_STREAM.
+/// Opens a socket for the address's version of IP. `kind` is SOCK_DGRAM or SOCK_STREAM.
 pub fn socket(address: SocketAddr, kind: libc::c_int) -> RawFd {
     let family = if address.is_ipv4() {
         libc::AF_INET
     } else {
         libc::AF_INET6
     };
-    // SAFETY: a system call without memory.
+    // SAFETY: the system call uses no memory.
     done(unsafe { libc::socket(family, kind, 0) })
 }
 
@@ -154,7 +158,7 @@ fn with_address<T>(
     }
 }
 
-/// A bound socket; a listening one if it is of SOCK_STREAM.
+/// Opens a bound socket. A socket of kind SOCK_STREAM listens, too.
 pub fn bind(address: SocketAddr, kind: libc::c_int) -> RawFd {
     let socket = socket(address, kind);
     // SAFETY: the address outlives the calls.
@@ -162,14 +166,14 @@ pub fn bind(address: SocketAddr, kind: libc::c_int) -> RawFd {
         done(unsafe { libc::bind(socket, pointer, length) })
     });
     if kind == libc::SOCK_STREAM {
-        // SAFETY: a system call without memory.
+        // SAFETY: the system call uses no memory.
         done(unsafe { libc::listen(socket, 16) });
     }
     socket
 }
 
-/// A socket at this port for any address of IPv6, and none of IPv4; a listening one if it is of
-/// SOCK_STREAM.
+/// Opens a socket that is bound to this port for all IPv6 addresses, but not for IPv4. A socket of
+/// kind SOCK_STREAM listens, too.
 pub fn bind_only6(port: u16, kind: libc::c_int) -> RawFd {
     let address = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, port));
     let socket = socket(address, kind);
@@ -211,21 +215,21 @@ pub fn send_to(socket: RawFd, address: SocketAddr) {
 
 /// Closes a descriptor.
 pub fn close(descriptor: RawFd) {
-    // SAFETY: it is the actor's own.
+    // SAFETY: the descriptor belongs to this process.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
 }
 
 /// Gives the calling thread SCHED_FIFO with this priority.
 pub fn become_fifo(priority: i32) {
-    // SAFETY: zeroed integers are values of sched_param.
+    // SAFETY: zero is valid for the integers of sched_param.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
     parameter.sched_priority = priority;
     // SAFETY: the parameter outlives the call.
     done(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameter) });
 }
 
-/// Accepts a connection of a listener.
+/// Accepts a connection of the listener.
 pub fn accept(listener: RawFd) -> RawFd {
-    // SAFETY: the call is asked for no address.
+    // SAFETY: null means that no address is returned.
     done(unsafe { libc::accept(listener, std::ptr::null_mut(), std::ptr::null_mut()) })
 }

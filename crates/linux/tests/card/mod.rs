@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native on a card that steers, spreads and gathers by queue. No machine that tests has
-//! one: it is a module (boards/linux/card) of a guest.
+//! Tests mode native on a card that steers packets, spreads them, and gathers packets for each
+//! queue. The card is a kernel module (boards/linux/card) in a guest, since the machines that run
+//! the tests have no such card.
 use crate::emulated;
 
 use std::collections::BTreeMap;
@@ -9,28 +10,28 @@ use std::process::Command;
 use emulated::{Guest, output, program};
 use serde_json::Value;
 
-/// The receive queues of the card. The last is the urgent packets'.
+/// Number of the card's receive queues. The last queue is for the urgent packets.
 const QUEUES: usize = 4;
 
-/// What the job has printed of a case.
+/// What the job in the guest has printed about a case.
 #[derive(Debug, Default)]
 struct Case {
-    /// What `weir-linux plan` said, by when.
+    /// The output of `weir-linux plan`, by the moment at which it was run.
     plans: BTreeMap<String, Value>,
-    /// Packets of each queue, by what had been sent until then.
+    /// Packets that each queue has received, by the flood after which they were counted.
     received: BTreeMap<String, [u64; QUEUES]>,
-    /// The real-time priorities of the threads, by the numbers of their NAPI instances, which
+    /// Real-time priorities of the threads, by the numbers of their NAPI instances. The numbers
     /// ascend with the queues.
     priorities: BTreeMap<u32, u8>,
-    /// Those priorities when all has ended.
+    /// Real-time priorities of the threads after the run has ended.
     left: Vec<u8>,
-    /// Packets of each receiver, by its port.
+    /// Packets that each receiver got, by its port.
     delivered: BTreeMap<String, u64>,
 }
 
 impl Case {
-    /// What is as it was found: the settings but for policies of threads, which stay once NAPI has
-    /// them, with their values.
+    /// The settings with their values, to compare them with those before the run. Policies of
+    /// threads are left out, since the threads exist only from the run on.
     fn found(&self, when: &str) -> Vec<(&str, &str)> {
         let changes = self.plans[when]["changes"].as_array().unwrap().iter();
         changes
@@ -40,7 +41,7 @@ impl Case {
             .collect()
     }
 
-    /// The changes that `weir-linux plan` listed: setting and new value.
+    /// The changes that `weir-linux plan` listed, as setting and new value.
     fn changes(&self, when: &str) -> Vec<(&str, &str)> {
         let changes = self.plans[when]["changes"].as_array().unwrap().iter();
         changes
@@ -56,7 +57,7 @@ impl Case {
         notes.map(|note| note.as_str().unwrap()).collect()
     }
 
-    /// The packets that came by each queue between two readings.
+    /// Packets that each queue received between two counts.
     fn came(&self, from: &str, to: &str) -> [u64; QUEUES] {
         let (from, to) = (self.received[from], self.received[to]);
         std::array::from_fn(|queue| to[queue] - from[queue])
@@ -115,14 +116,14 @@ fn parse(printed: &str) -> BTreeMap<String, Case> {
     cases
 }
 
-/// `tells`: the kernel says which NAPI instance serves a queue, if the driver does.
+/// Checks the cases. `tells` says whether the kernel can report which NAPI instance serves a queue.
 fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
     for (name, case) in cases {
         let ring = ("the receive ring of card0", "256 packets");
         assert!(case.found("after").contains(&ring), "{name}");
         let notes = case.notes("before");
         assert!(notes.iter().any(|note| note.contains("link")), "{name}");
-        // Nothing is left, and nothing is lost.
+        // All settings are restored, and no packet is lost.
         assert_eq!(case.found("before"), case.found("after"), "{name}");
         assert_eq!(case.left, [0; QUEUES], "{name}");
         assert_eq!(case.delivered["5000"], 220, "{name}");
@@ -131,7 +132,7 @@ fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
     let gathers = [0, 1, 2].map(|queue| format!("the coalescing of card0's queue {queue}"));
     for name in ["steers", "silent"] {
         let case = &cases[name];
-        // All is as it should be, by another look at the card.
+        // A plan during the run reads the card again, and finds nothing to change.
         assert!(case.changes("running").is_empty(), "{name}");
         let changes = case.changes("before");
         for change in [
@@ -153,7 +154,7 @@ fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
         let others = case.came("urgent", "others");
         assert_eq!((others[3], others.iter().sum()), (0, 200), "{name}");
     }
-    // The urgent packets' thread is above the others, if it is known.
+    // If the thread of the urgent packets' queue is known, it is above the others.
     let apart = [10, 10, 10, 80];
     let alike = [80; QUEUES];
     let steers = &cases["steers"];
@@ -168,7 +169,8 @@ fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
     };
     let changes = steers.changes("before");
     assert!(changes.contains(&expected), "{changes:?}");
-    // Of the ring, and of threads that cannot be told apart.
+    // One note is about the ring. If the kernel does not report instances, another says that the
+    // threads cannot be distinguished.
     assert_eq!(steers.notes("before").len(), if tells { 1 } else { 2 });
     let silent = &cases["silent"];
     assert_eq!(silent.priorities(), alike);
@@ -177,7 +179,7 @@ fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
         matches!(notes[..], [note, _] if note.contains("does not tell which thread serves queue 3")),
         "{notes:?}"
     );
-    // A card that has no such rules goes on without.
+    // If the card refuses such rules, the run goes on without them.
     let refuses = &cases["refuses"];
     let refused = refuses.changes("running");
     let rules = refused

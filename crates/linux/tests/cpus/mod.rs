@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A CPU that goes and comes back while a run goes on, under load, and one that is offline when a
-//! run begins. They are those of a guest (boards/linux): none of this machine is touched.
+//! Tests a run during which a CPU goes offline and comes back, under load, and a run that begins
+//! while a CPU is offline. The CPUs are those of a guest (boards/linux), so this machine's CPUs are
+//! not touched.
 use crate::emulated;
 
 use std::collections::BTreeMap;
@@ -10,29 +11,28 @@ use serde_json::Value;
 use weir_linux::account::AccountReport;
 
 const MODES: [&str; 3] = ["native", "predicted", "exact"];
-/// The kernel alone.
+/// Name of the runs without Weir.
 const VANILLA: &str = "vanilla";
-/// Flows of the load, each to its port.
+/// Number of flows of the load. Each has a port of its own.
 const FLOWS: u64 = 3;
-/// Packets a second of each flow.
+/// Packets per second of each flow.
 const RATE: u64 = 500;
-/// How many seconds the load lasts: in a run in which CPU 1 goes offline and comes back, and in a
-/// run in which it is offline when the mode begins.
+/// Duration of the load in seconds: in a run in which CPU 1 goes offline and comes back, and in a
+/// run in which CPU 1 is offline when the mode begins.
 const SECONDS: [u64; 2] = [15, 3];
-/// How many guests there are at most. With two CPUs they have the host's clock, and a host that is
-/// busy with something else now and then leaves them too little time: where QEMU was given an
-/// eighth of a CPU, the kernel alone lost 45 % of the packets at the card in one guest, the mode
-/// native 13 % and predicted 12.
+/// Most guests that are started. A guest with two CPUs uses the host's clock, so a busy host leaves
+/// it too little time now and then. When QEMU had an eighth of a CPU, the kernel alone lost 45 % of
+/// the packets at the card in one guest, mode native 13 %, and mode predicted 12 %.
 const GUESTS: usize = 3;
 
-/// A thread's real-time priority, the number of its policy, and its CPUs.
+/// A thread's real-time priority, the number of its policy, and the CPUs on which it may run.
 type Scheduled = (u8, u8, String);
 
-/// The kernel's threads by their names.
+/// The kernel's threads, by name.
 type Threads = BTreeMap<String, Scheduled>;
 
-/// The runs of the job as it prints them, MODE/BEGIN, in the order of their floods; how many
-/// seconds each one takes.
+/// The runs of the job by their names, MODE/BEGIN, in the order of their floods. Each has the
+/// duration of its load in seconds.
 fn runs() -> Vec<(String, u64)> {
     let online = [VANILLA].into_iter().chain(MODES);
     let online = online.map(|mode| (format!("{mode}/online"), SECONDS[0]));
@@ -40,7 +40,7 @@ fn runs() -> Vec<(String, u64)> {
     online.chain(offline).collect()
 }
 
-/// A flood for each run, as boards/linux/packets.c reads them.
+/// A flood for each run, in the format of boards/linux/packets.c.
 fn floods() -> Vec<u8> {
     let mut words = Vec::new();
     for (_, seconds) in runs() {
@@ -58,18 +58,18 @@ fn floods() -> Vec<u8> {
     words.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// What was seen of one run of the job.
+/// What the job has printed about one run.
 #[derive(Default)]
 struct Run {
-    /// By when they were.
+    /// The threads, by the moment at which they were listed.
     threads: BTreeMap<String, Threads>,
-    /// By what they count.
+    /// Counts, by what was counted.
     numbers: BTreeMap<String, u64>,
-    /// What weir-linux says of itself after the flood.
+    /// The status of weir-linux after the flood.
     status: Value,
-    /// Packets of each flow that the card took.
+    /// Packets that the card accepted, by flow.
     taken: Vec<u64>,
-    /// Those that it had no buffer for, all in all.
+    /// Packets of all flows for which the card had no buffer.
     lost: u64,
 }
 
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-/// Runs the job in a guest with two CPUs, and returns its runs.
+/// Runs the job in a guest with two CPUs, and returns the results of its runs.
 fn guest() -> BTreeMap<String, Run> {
     let system = include_str!("system.toml");
     let job = include_str!("job.sh");
@@ -128,7 +128,7 @@ fn guest() -> BTreeMap<String, Run> {
     seen
 }
 
-/// The threads of classes: CPU, priority, policy and CPUs of each, without the maps' numbers.
+/// The threads of classes, without the numbers of the maps in their names.
 fn classes(threads: &Threads) -> Vec<(&str, &Scheduled)> {
     let mut classes: Vec<_> = threads
         .iter()
@@ -141,8 +141,8 @@ fn classes(threads: &Threads) -> Vec<(&str, &Scheduled)> {
     classes
 }
 
-/// The others. In the mode predicted those of the card follow who waits, under load with each
-/// packet: then they are not among them.
+/// The other threads. In mode predicted under load, the threads of the card are left out, since
+/// their policies follow the waiting receivers with each packet.
 fn others<'a>(threads: &'a Threads, mode: &str, is_loaded: bool) -> Vec<(&'a str, &'a Scheduled)> {
     let follows = |name: &str| mode == "predicted" && is_loaded && name.starts_with("napi/");
     let all = threads.iter().map(|(name, of)| (name.as_str(), of));
@@ -150,8 +150,8 @@ fn others<'a>(threads: &'a Threads, mode: &str, is_loaded: bool) -> Vec<(&'a str
         .collect()
 }
 
-/// What holds of each run: nothing that the card took is lost, whoever it is for, and nothing is
-/// left.
+/// Checks what holds for each run: no packet that the card accepted is lost, and all settings are
+/// restored.
 fn judge(name: &str, run: &Run) {
     for (flow, taken) in run.taken[..FLOWS as usize].iter().enumerate() {
         assert!(*taken > 0, "{name}, flow {flow}");
@@ -170,8 +170,9 @@ fn judge(name: &str, run: &Run) {
     }
 }
 
-/// Each class has a thread on each of these CPUs, which it is bound to, with the same policy on
-/// all; there are classes in the mode exact.
+/// Checks the threads of classes, which exist only in mode exact. Each class has a thread on each
+/// of these CPUs, which is bound to the CPU. The policy of the class's threads is the same on all
+/// CPUs.
 fn judge_classes(mode: &str, threads: &Threads, cpus: &[&str]) {
     let classes = classes(threads);
     let on = |cpu: &str| -> Vec<_> {
@@ -189,7 +190,7 @@ fn judge_classes(mode: &str, threads: &Threads, cpus: &[&str]) {
     );
 }
 
-/// CPU 1 has gone and come back, twice.
+/// Checks a run in which CPU 1 has gone offline and come back, twice.
 fn judge_online(mode: &str, run: &Run) {
     judge_classes(mode, run.at("begun"), &["0", "1"]);
     judge_classes(mode, run.at("gone"), &["0"]);
@@ -202,11 +203,11 @@ fn judge_online(mode: &str, run: &Run) {
         let of = |at: &'static str| others(run.at(at), mode, when != "ended");
         assert_eq!(of(when), of("begun"), "{mode}, {when}");
     }
-    // ksoftirqd does others' work, and is left as it is.
+    // ksoftirqd does work for other interfaces, so its policy is not changed.
     assert_eq!(run.ksoftirqd("again"), run.ksoftirqd("before"), "{mode}");
 }
 
-/// CPU 1 has come, and then all packets on it.
+/// Checks a run in which CPU 1 has come online, and after that has received all packets.
 fn judge_offline(mode: &str, run: &Run) {
     judge_classes(mode, run.at("begun"), &["0"]);
     for when in ["back", "ended"] {
@@ -230,8 +231,8 @@ fn judge_offline(mode: &str, run: &Run) {
             .any(|one| one.cpu == cpu && one.interrupts_ns > 0)
     };
     assert!(ran(1), "{mode}: {:?}", account.cpus);
-    // What mode exact counts on that CPU tells whom the time was for; without packets nothing else
-    // does.
+    // For packets on that CPU, only the counters of mode exact tell for whom the time was spent,
+    // since packets are not counted otherwise.
     assert_eq!(
         account.received_ns > 0,
         mode == "exact",
@@ -246,7 +247,7 @@ fn a_cpu_may_go_and_come_under_load() {
     if !emulated::is_wanted() {
         return;
     }
-    // The fewest packets that the card has lost in a guest, by run.
+    // The fewest packets that the card lost in any guest, by run.
     let mut least: BTreeMap<String, u64> = BTreeMap::new();
     for number in 1..=GUESTS {
         let seen = guest();
@@ -260,7 +261,8 @@ fn a_cpu_may_go_and_come_under_load() {
             let lost = least.entry(name.clone()).or_insert(run.lost);
             *lost = run.lost.min(*lost);
         }
-        // No mode more than the kernel alone: nothing, unless the host is busy.
+        // No mode loses more packets than the kernel alone. That loses none unless the host is
+        // busy.
         let control = least[&format!("{VANILLA}/online")];
         if least.values().all(|lost| *lost <= control) {
             return;

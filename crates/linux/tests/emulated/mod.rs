@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A guest (boards/linux) for what cannot be tried on this machine.
+//! Runs a guest (boards/linux) for tests that cannot run on this machine.
 
 use std::env;
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::skipped::skipped;
 
-/// Whether tests may take a guest, and minutes. If not, it says that the test is skipped.
+/// Whether tests may run a guest, which takes minutes. If not, the test is reported as skipped.
 pub fn is_wanted() -> bool {
     let is_wanted = env::var_os("WEIR_GUEST").is_some();
     if !is_wanted {
@@ -19,27 +19,27 @@ pub fn is_wanted() -> bool {
     is_wanted
 }
 
-/// The guest of a kernel.
+/// A guest with a certain kernel.
 pub struct Guest {
-    /// What boards/linux/build.sh has printed.
+    /// The folder that boards/linux/build.sh has printed.
     pub folder: PathBuf,
 }
 
-/// What a job has left.
+/// The result of a job.
 pub struct Ended {
-    /// What it printed.
+    /// What the job printed.
     pub printed: String,
-    /// What the card took and lost, by flood.
+    /// The packets that the card accepted and lost, by flood, as JSON.
     pub sent: Vec<u8>,
 }
 
-/// A program of boards/linux.
+/// Path of a program of boards/linux.
 pub fn program(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.join("boards/linux").join(name)
 }
 
-/// What a command prints, once it has ended well.
+/// Runs a command, and returns what it prints. Panics if it fails.
 pub fn output(command: &mut Command) -> String {
     let ran = command.output().unwrap();
     let said = String::from_utf8_lossy(&ran.stderr);
@@ -55,7 +55,7 @@ impl Guest {
         }
     }
 
-    /// Runs `job` with these floods, and so many CPUs.
+    /// Runs `job` with these floods and this number of CPUs.
     pub fn run(&self, job: &str, floods: &[u8], cpus: u32) -> Ended {
         let place: TempDir = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The ground that a test stands on: two network namespaces of its own, joined by a veth pair, and
-//! nothing else of the machine.
+//! The ground of a test: two network namespaces that belong to the test alone, joined by a veth
+//! pair.
 //!
-//! The namespaces have no names: they are there as long as this process holds them, so that nothing
-//! is left behind however it ends. Where the machine does not allow them, the test is skipped:
-//! [`begin`] says so and returns `None`.
+//! The namespaces have no names. They exist as long as this process holds them, so nothing is left
+//! behind however the process ends. Where the machine does not allow them, [`begin`] reports the
+//! test as skipped and returns `None`.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,27 +22,29 @@ use nix::sched::{CloneFlags, setns, unshare};
 pub use crate::skipped::skipped;
 use crate::turn;
 
-/// What a test needs of the machine.
+/// What a test needs from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// To make network namespaces and interfaces: CAP_SYS_ADMIN and CAP_NET_ADMIN.
+    /// The test creates network namespaces and interfaces: CAP_SYS_ADMIN and CAP_NET_ADMIN.
     Namespaces,
-    /// To load BPF programs: CAP_BPF, CAP_PERFMON, and types of the running kernel (BTF).
+    /// The test loads BPF programs: CAP_BPF, CAP_PERFMON, and the types of the running kernel
+    /// (BTF).
     Bpf,
-    /// To give threads real-time policies: CAP_SYS_NICE.
+    /// The test gives threads real-time policies: CAP_SYS_NICE.
     RealTime,
-    /// To set the policies of ksoftirqd, and nobody else does.
+    /// The test sets the policies of ksoftirqd, so no other test may.
     SoftIrqs,
-    /// That nobody sets the policies of ksoftirqd.
+    /// No other test may set the policies of ksoftirqd.
     SoftIrqsStay,
-    /// To be the only one who opens many sockets, or counts those of the machine.
+    /// The test opens many sockets or counts all of the machine, so no other test may.
     Sockets,
-    /// That no other test runs: it measures times, or who is charged for what all do.
+    /// No other test may run at the same time, since the test measures times, or an account of the
+    /// whole machine.
     Alone,
 }
 
 impl Need {
-    /// Whether a test that needs this cannot run beside one that needs the `other`.
+    /// Whether a test with this need cannot run at the same time as a test with the need `other`.
     pub fn excludes(self, other: Self) -> bool {
         match self {
             Self::Namespaces | Self::Bpf | Self::RealTime => false,
@@ -54,18 +56,18 @@ impl Need {
     }
 }
 
-/// Numbers the grounds of this process.
+/// Number of the next ground of this process.
 static GROUNDS: AtomicU32 = AtomicU32::new(0);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A network namespace of the test's own, with one interface and its loopback, both up.
+/// A network namespace with one interface and the loopback interface, both up.
 pub struct Namespace {
-    /// The name of its end of the veth pair, which no other interface on the machine has.
+    /// Name of its end of the veth pair. No other interface of the machine has this name.
     pub interface: String,
-    /// That end's address, in a network of 24 bits.
+    /// Address of its end of the veth pair, in a network with a prefix of 24 bits.
     pub v4: Ipv4Addr,
-    /// That end's address, in a network of 64 bits.
+    /// Address of its end of the veth pair, in a network with a prefix of 64 bits.
     pub v6: Ipv6Addr,
     handle: File,
     tid: i32,
@@ -103,8 +105,8 @@ impl Namespace {
         })
     }
 
-    /// Where other programs can open the namespace as long as this one holds it, as
-    /// `nsenter --net=` and the library take it.
+    /// Path at which other programs can open the namespace as long as this value exists, for
+    /// example with `nsenter --net=`.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!(
             "/proc/{}/fd/{}",
@@ -113,18 +115,19 @@ impl Namespace {
         ))
     }
 
-    /// The namespace's descriptor, for setns.
+    /// Descriptor of the namespace, for setns.
     pub fn descriptor(&self) -> RawFd {
         self.handle.as_raw_fd()
     }
 
-    /// Runs `job` in the namespace: sockets that it opens belong there for good. The namespace has
-    /// one thread, so jobs wait for one another. A panic of the job is passed on.
+    /// Runs `job` in the namespace, to which the sockets that it opens then belong. The namespace
+    /// has a single thread, so jobs run one after another. A panic of the job is passed on to the
+    /// caller.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (answer, answered) = mpsc::channel();
         let job: Job = Box::new(move || {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-            // Whoever asked waits for it.
+            // The caller waits for the result, so it is still there.
             let _ = answer.send(outcome);
         });
         self.jobs
@@ -138,8 +141,8 @@ impl Namespace {
         }
     }
 
-    /// A program to be run in the namespace; it is killed when the thread that started it ends, so
-    /// a test leaves none behind.
+    /// A program to be run in the namespace. It is killed when the thread that started it ends, so
+    /// no test leaves it behind.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         let handle = self.handle.try_clone().expect("one more descriptor");
@@ -159,7 +162,7 @@ impl Namespace {
     /// Runs `ip ARGUMENTS` in the namespace.
     ///
     /// # Panics
-    /// With its message when it fails.
+    /// Panics with the command's message if it fails.
     pub fn ip(&self, arguments: &str) {
         if let Err(message) = self.try_ip(arguments) {
             panic!("ip {arguments}: {message}");
@@ -180,15 +183,15 @@ impl Namespace {
         }
     }
 
-    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. veth has NAPI
-    /// instances, and so threads for them, only with GRO on (or with an XDP program), and takes
-    /// them only for packets of a sender whose checksums are off, so that it does not segment for
-    /// itself either; only then the packets' checksums are whole, too.
+    /// Turns an offload of the namespace's interface on or off, as `ethtool -K` does. A veth has
+    /// NAPI instances, and so threads for them, only with GRO on or with an XDP program. It uses
+    /// them only for packets from a sender that leaves no checksums to the device, since such a
+    /// sender leaves no segmentation to it either. Only then packets have their checksums, too.
     pub fn offload(&self, offload: Offload, on: bool) {
         self.offload_of(&self.interface, offload, on);
     }
 
-    /// Like [`offload`](Self::offload), for another interface of the namespace.
+    /// Turns an offload of another interface of the namespace on or off.
     pub fn offload_of(&self, interface: &str, offload: Offload, on: bool) {
         let name = interface.to_owned();
         let request = FlagRequest {
@@ -199,12 +202,12 @@ impl Namespace {
             .unwrap_or_else(|error| panic!("{offload:?} of {interface}: {error}"));
     }
 
-    /// Gives the namespace's interface so many queues to receive by and to send by, as `ethtool -L`
-    /// does: no more than the machine has CPUs.
+    /// Gives the namespace's interface `number` queues for receiving and for sending, as `ethtool
+    /// -L` does. It must be at most the number of CPUs.
     pub fn queues(&self, number: u32) {
         let name = self.interface.clone();
         let request = ChannelsRequest {
-            // ETHTOOL_SCHANNELS
+            // The command is ETHTOOL_SCHANNELS.
             command: 0x3d,
             receive: number,
             send: number,
@@ -224,11 +227,11 @@ impl Drop for Namespace {
     }
 }
 
-/// An offload of an interface; the numbers are those of the ETHTOOL commands that set them.
+/// An offload of an interface. The numbers are those of the ETHTOOL commands that set it.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
 pub enum Offload {
-    /// The checksums of what is sent are left to the device.
+    /// Checksums of sent packets are left to the device.
     SendChecksums = 0x17,
     /// Received packets are joined (GRO).
     Receive = 0x2c,
@@ -240,7 +243,7 @@ struct FlagRequest {
     data: u32,
 }
 
-/// struct ethtool_channels without what it may be at most, which the kernel does not read.
+/// The structure ethtool_channels. Its maxima are left 0, since the kernel does not read them.
 #[repr(C)]
 #[derive(Default)]
 struct ChannelsRequest {
@@ -252,10 +255,10 @@ struct ChannelsRequest {
     combined: u32,
 }
 
-/// Carries out one of the ETHTOOL commands, with the argument that it has.
+/// Executes an ETHTOOL command with its argument.
 fn ethtool<T>(interface: &str, mut value: T) -> io::Result<()> {
     let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
-    // SAFETY: zeroed integers and pointers are values of ifreq.
+    // SAFETY: zero is valid for the integers and pointers of ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes().take(15)) {
         *to = from as libc::c_char;
@@ -268,20 +271,21 @@ fn ethtool<T>(interface: &str, mut value: T) -> io::Result<()> {
     Ok(())
 }
 
-/// Two namespaces joined by a veth pair; removed when dropped.
+/// Two namespaces joined by a veth pair. They are removed when this is dropped.
 pub struct Ground {
-    /// From where the test sends: 10.77.0.1 and fd77::1.
+    /// The namespace from which the test sends: 10.77.0.1 and fd77::1.
     pub sender: Namespace,
-    /// Where Weir works and the receivers are: 10.77.0.2 and fd77::2.
+    /// The namespace of Weir and the receivers: 10.77.0.2 and fd77::2.
     pub receiver: Namespace,
 }
 
-/// Makes the ground in a process of the test's own ([`turn`](crate::turn)), if the machine has what
-/// the test needs; else says what is missing. Where it returns `None`, nothing is left to do: the
-/// test is skipped, or was run in its process.
+/// Creates the ground in a process that belongs to the test alone ([`turn`](crate::turn)), if the
+/// machine has what the test needs. If it returns `None`, the caller has nothing left to do: the
+/// test is reported as skipped, or has run in the other process.
 ///
 /// # Panics
-/// When namespaces are allowed, but their interfaces cannot be made; and when the test has failed.
+/// Panics if namespaces are allowed but their interfaces cannot be created, and if the test has
+/// failed in the other process.
 pub fn begin(needs: &[Need]) -> Option<Ground> {
     for need in needs {
         if let Err(reason) = check(*need) {
@@ -293,7 +297,7 @@ pub fn begin(needs: &[Need]) -> Option<Ground> {
         return None;
     }
     let number = GROUNDS.fetch_add(1, Ordering::Relaxed);
-    // At most 15 characters: process numbers have seven.
+    // A name has at most 15 characters, and a process number up to seven digits.
     let name = |end: char| format!("w{end}{}.{number}", process::id());
     let (sender, receiver) = match (Namespace::new(name('s'), 1), Namespace::new(name('r'), 2)) {
         (Ok(sender), Ok(receiver)) => (sender, receiver),
@@ -312,14 +316,14 @@ pub fn begin(needs: &[Need]) -> Option<Ground> {
             interface, v4, v6, ..
         } = end;
         end.ip(&format!("address add {v4}/24 dev {interface}"));
-        // Without the search for duplicates, which takes a second.
+        // nodad turns off the search for duplicate addresses, which takes a second.
         end.ip(&format!("address add {v6}/64 dev {interface} nodad"));
         end.ip(&format!("link set {interface} up"));
     }
     Some(Ground { sender, receiver })
 }
 
-/// The same for a test that loads BPF programs and raises threads.
+/// Creates the ground for a test that loads BPF programs and raises the priorities of threads.
 pub fn begin_with_bpf() -> Option<Ground> {
     begin(&[Need::Namespaces, Need::Bpf, Need::RealTime])
 }
@@ -339,13 +343,12 @@ fn check(need: Need) -> Result<(), String> {
     }
 }
 
-/// Loads the smallest of all BPF programs, `return 0`: where a sandbox forbids BPF, it says so
-/// here.
+/// Loads the smallest BPF program, `return 0`. If a sandbox forbids BPF, this fails.
 fn loads() -> Result<(), String> {
-    // r0 = 0; exit
+    // The instructions are r0 = 0; exit.
     let instructions: [u64; 2] = [0xb7, 0x95];
-    // SAFETY: the name and the licence are strings of C, the two instructions outlive the call, and
-    // there are no options.
+    // SAFETY: the name and the licence end with 0, the two instructions outlive the call, and there
+    // are no options.
     let loaded = unsafe {
         libbpf_rs::libbpf_sys::bpf_prog_load(
             libbpf_rs::libbpf_sys::BPF_PROG_TYPE_XDP,
@@ -360,12 +363,13 @@ fn loads() -> Result<(), String> {
         let error = io::Error::from_raw_os_error(-loaded);
         return Err(format!("BPF is not allowed here: {error}"));
     }
-    // SAFETY: the descriptor is this function's own.
+    // SAFETY: the descriptor belongs to this function.
     unsafe { libc::close(loaded) };
     Ok(())
 }
 
-/// Whether this process has the capabilities of these numbers in effect.
+/// Fails if one of these capabilities is not in effect in this process. Each has its number and its
+/// name.
 fn has(capabilities: &[(u32, &str)]) -> Result<(), String> {
     let status =
         fs::read_to_string("/proc/thread-self/status").map_err(|error| error.to_string())?;

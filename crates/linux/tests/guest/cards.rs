@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a card, or the machine, does not have: it is said, and nothing else suffers.
+//! Tests settings that the card or the machine does not have. The run notes them, and everything
+//! else works.
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -48,8 +49,8 @@ fn what_a_card_does_not_have_is_noted() {
         report.notes
     );
     drop(journal);
-    // Without GRO veth has no NAPI, so its receive work is done where it is sent; newer kernels
-    // then have no `threaded` either.
+    // Without GRO a veth has no NAPI, so packets are received on the CPU that sends them. Newer
+    // kernels then have no file `threaded` either.
     ground.receiver.offload(Offload::Receive, false);
     let (mut journal, _) = Journal::open(folder.path()).unwrap();
     let native = Native::new(vec![Device::new(interface.clone(), urgency(20))]);
@@ -88,7 +89,7 @@ fn a_cards_gathering_is_set_and_put_back() {
     let eight = Value::Coalescing(before.with_receive_frames(before.receive_frames() + 8));
     journal.apply(&setting, &eight).unwrap();
     assert_eq!(frames().receive_frames(), before.receive_frames() + 8);
-    // It cannot gather for a time.
+    // The veth cannot gather packets for a time.
     let time = Value::Coalescing(before.with_receive_microseconds(50));
     assert!(matches!(
         journal.apply(&setting, &time),
@@ -100,7 +101,7 @@ fn a_cards_gathering_is_set_and_put_back() {
 
 #[test]
 fn a_cap_without_room_is_refused() {
-    // It takes the room of all.
+    // The cap takes the room of all CPUs for SCHED_DEADLINE.
     if stand_with(&[Need::Namespaces, Need::RealTime, Need::Alone]).is_none() {
         return;
     }
@@ -110,7 +111,7 @@ fn a_cap_without_room_is_refused() {
         deadline: period,
         period,
     });
-    // One thread more than there are CPUs, all asleep.
+    // There is one thread more than there are CPUs, and all of them sleep.
     let (end, wait) = mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let cpus = std::thread::available_parallelism().unwrap().get();
@@ -158,10 +159,10 @@ fn the_share_of_a_cap_is_free_again_when_it_is_put_back() {
         let _ = wait.recv();
     });
     let tid = told.recv().unwrap();
-    // More often than the CPUs have room for.
+    // The cap is set and restored more often than the CPUs have room for such shares.
     let cpus = std::thread::available_parallelism().unwrap().get();
     for round in 0..4 * cpus {
-        // It sleeps, and its share has long been unused.
+        // The thread sleeps, and has not used its share for a long time.
         std::thread::sleep(2 * period);
         sched::set(tid, cap).unwrap_or_else(|error| panic!("round {round}: {error}"));
         std::thread::sleep(2 * period);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kill -9 at a hundred random moments of set-up and run.
+//! Kills a run with kill -9 at a hundred random moments, while it sets up or runs.
 use std::collections::hash_map::RandomState;
 use std::env;
 use std::hash::{BuildHasher, Hasher};
@@ -14,8 +14,8 @@ use weir_linux::settings::{Journal, NetDevice, Setting, Value};
 
 use super::{all, interface, left, napi, stand, urgency, wanted};
 
-/// What is killed: sets everything, changes its mind now and then as the mode predicted does, and
-/// puts everything back.
+/// The process that is killed. It makes all changes, changes policies again now and then as mode
+/// predicted does, and restores everything.
 fn victim(folder: &Path) {
     let name = env::var("WEIR_INTERFACE").unwrap();
     let interface = NetDevice::find(&name, None).unwrap();
@@ -34,7 +34,7 @@ fn victim(folder: &Path) {
     assert!(journal.restore().is_complete());
 }
 
-/// An even random number below `most`.
+/// A uniformly distributed random time below `most`.
 fn random(most: Duration) -> Duration {
     let bits = RandomState::new().build_hasher().finish() >> 32;
     most.mul_f64(bits as f64 / f64::from(u32::MAX))
@@ -67,8 +67,8 @@ fn everything_comes_back_after_kill_9_at_any_moment() {
     };
     let begin = Instant::now();
     assert!(start().wait().unwrap().success());
-    // When a run is killed at the latest: after as long as runs take. That depends on what else
-    // the machine does, so it follows where the kills fall.
+    // The latest moment of a kill is about the duration of a run. That depends on other work of the
+    // machine, so it is adapted to how the last kills fell.
     let mut latest = begin.elapsed();
     assert_eq!((all(&interface), left(folder.path())), (before.clone(), 0));
     let (mut changed, mut journals) = (0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode native on an interface of the test's own: it does what it says, and whatever ends it,
-//! the machine is as it was found.
+//! Tests mode native on an interface of the test. It makes the changes that it announces. However
+//! it ends, the machine is as before.
 mod cards;
 use crate::ground;
 mod killed;
@@ -22,20 +22,20 @@ use weir_model::TopHalf;
 
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::SoftIrqs];
 
-/// The ground, with a NAPI instance at the receiver's end.
+/// Creates the ground, with a NAPI instance at the receiver's end.
 fn stand() -> Option<Ground> {
     stand_with(NEEDS)
 }
 
-/// The same for what needs something else.
+/// Creates the ground for a test with other needs.
 fn stand_with(needs: &[Need]) -> Option<Ground> {
     let ground = ground::begin(needs)?;
     with_napi(&ground);
     Some(ground)
 }
 
-/// veth takes its NAPI only for what it can join, which the packets of one that segments for itself
-/// are not.
+/// A veth uses NAPI only for packets that GRO can join. It cannot join the packets of a sender that
+/// leaves segmentation to the device.
 fn with_napi(ground: &Ground) {
     ground.receiver.offload(Offload::Receive, true);
     ground.sender.offload(Offload::SendChecksums, false);
@@ -49,7 +49,7 @@ fn urgency(number: u8) -> Urgency {
     Urgency::new(number).unwrap()
 }
 
-/// All that the tests ask for, for an interface.
+/// All settings that the tests change on an interface.
 fn wanted(interface: NetDevice) -> Device {
     Device {
         deferral: Some(Duration::from_millis(1)),
@@ -82,7 +82,7 @@ fn device_values(interface: &NetDevice) -> Vec<Value> {
     .to_vec()
 }
 
-/// All that the tests change.
+/// The present values of all settings that the tests change.
 fn all(interface: &NetDevice) -> (Vec<Value>, Vec<SchedPolicy>) {
     (device_values(interface), softirqs())
 }
@@ -126,7 +126,7 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
     assert!(restored.is_empty());
     let report = native.apply(&mut journal).unwrap();
     assert!(report.notes.is_empty(), "{:?}", report.notes);
-    // It changed what the plan listed, and the threads that the plan expected.
+    // The changes are those in the plan, including the threads that it expected.
     let threads = napi(&interface);
     assert_eq!(threads.len(), 1);
     assert_eq!(report.changes.len(), plan.changes.len() + threads.len());
@@ -141,14 +141,14 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
         sched::get(threads[0].thread.tid).unwrap(),
         SchedPolicy::Fifo(30)
     );
-    // Since Weir itself has work done there.
+    // ksoftirqd gets the urgency, since Weir itself moves work there.
     assert!(
         softirqs()
             .iter()
             .all(|policy| *policy == SchedPolicy::Fifo(30))
     );
 
-    // Packets still arrive.
+    // Packets still arrive after the changes.
     let (here, there) = (ground.receiver.v4, ground.sender.v4);
     let receiver = ground
         .receiver
@@ -164,8 +164,8 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
         .unwrap();
     assert_eq!(receiver.recv(&mut [0; 8]).unwrap(), 4);
 
-    // Once more changes nothing; an interface that was down and up has a new thread, which gets its
-    // policy.
+    // A second call changes nothing. An interface that was taken down and up has a new thread,
+    // which gets its policy.
     assert!(native.apply(&mut journal).unwrap().changes.is_empty());
     ground.receiver.offload(Offload::Receive, false);
     ground.receiver.offload(Offload::Receive, true);
@@ -184,7 +184,7 @@ fn threads_get_the_receivers_urgency_and_everything_comes_back() {
     assert_eq!(left(folder.path()), 0);
 }
 
-/// The time that a thread has run.
+/// Run time of a thread.
 fn run_time(thread: &KernelThread) -> Duration {
     let text = fs::read_to_string(format!("/proc/{}/schedstat", thread.thread.tid)).unwrap();
     Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
@@ -216,16 +216,16 @@ fn no_flood_takes_more_than_the_cap() {
     let (begin, ran) = (Instant::now(), run_time(&thread));
     let mut sent = 0_u32;
     while begin.elapsed() < Duration::from_secs(6) {
-        // To a port that nobody has; what does not fit in the queue is refused, and that is all
-        // right.
+        // Nobody listens on the port. A packet that does not fit into the queue is refused, which
+        // does not matter here.
         let _ = sender.send_to(&[0; 64], (target, 9));
         sent += 1;
     }
     let share = (run_time(&thread) - ran).as_secs_f64() / begin.elapsed().as_secs_f64();
     println!("{sent} packets, {:.2} % of a CPU", share * 100.0);
-    // A thread may overrun by one tick, or by several where the machine is a virtual one whose
-    // ticks come late. That is taken from what it has later, and so matters the less the longer it
-    // is measured: 5 % and 30 ms here.
+    // A thread may run one tick too long, or several where the machine is virtual and its ticks
+    // come late. The kernel subtracts that from the thread's later time, so it matters less the
+    // longer the measurement is. Here it is 5 % and 30 ms.
     assert!(share <= 0.055, "{share}");
     assert!(share > 0.005, "the flood did not reach the thread: {share}");
     drop(journal);
@@ -249,7 +249,7 @@ fn a_cap_has_a_timer_where_the_kernel_lets_it_be_turned_on() {
             assert!(journal.restore().is_complete());
             assert_eq!(timer.value().unwrap(), *before);
         }
-        // Without debugfs it is said, and the rest is done.
+        // Without debugfs the run notes that the setting is missing, and makes all other changes.
         Err(_) => assert!(
             matches!(report.notes[..], [Note::NoCapTimer(_)]),
             "{:?}",
@@ -302,7 +302,8 @@ fn two_runs_do_not_look_after_the_same_interface() {
             if *what == interface.name && *pid == std::process::id().to_string()),
         "{refused}"
     );
-    // The other interface is free, and ksoftirqd is shared: it is put back by the last.
+    // The other interface can be used by a second run. ksoftirqd is shared, and the run that ends
+    // last restores it.
     let other = self::interface(&ground.sender);
     let other = Native::new(vec![Device {
         spread: Some("0".parse().unwrap()),
@@ -347,7 +348,7 @@ fn an_interface_and_a_namespace_may_vanish() {
             .receiver
             .ip(&format!("link delete {}", interface.name));
         if namespace_too {
-            // The interface alone is gone: that is noted, and there is nothing else to be done.
+            // Only the interface is gone. That is noted, and the run has nothing else to do.
             let report = native.apply(&mut journal).unwrap();
             assert!(
                 report
@@ -368,12 +369,12 @@ fn an_interface_and_a_namespace_may_vanish() {
         assert!(interface.open().is_ok());
         interface
     };
-    // Its namespace went with the ground.
+    // The namespace of the interface went with the ground.
     let error = interface.open().unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
 }
 
-/// One more ground, where the needs are known to be met.
+/// Creates another ground. The needs are known to be met.
 fn stand_again() -> Ground {
     stand().unwrap()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A machine of the test's own on which `weir linux` is run as its users run it.
+//! A machine for a test on which `weir linux` is run as users run it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,19 +18,19 @@ use weir_linux::threads::{self, Work};
 
 use crate::ground::{self, Ground, Need, Offload};
 
-/// Whatever is waited for comes sooner, also on a busy machine.
+/// Longest wait for anything. On a busy machine, too, it comes sooner.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const FILES: [&str; 3] = ["threaded", "gro_flush_timeout", "napi_defer_hard_irqs"];
 
-/// A machine with an interface, a system file for it, and a folder for what runs.
+/// A ground with an interface, a system file for the interface, and a folder for the state of runs.
 pub struct Machine {
     pub ground: Ground,
     pub folder: TempDir,
-    /// What `run` is told besides the system file.
+    /// Arguments of `run` after the system file.
     pub arguments: Vec<&'static str>,
 }
 
-/// The settings that this is about.
+/// The settings that a run may change, with their values.
 #[derive(Debug, PartialEq)]
 pub struct Settings {
     pub files: Vec<String>,
@@ -38,12 +38,12 @@ pub struct Settings {
 }
 
 impl Machine {
-    /// The machine, or `None` where a test is not allowed what it needs.
+    /// Creates the machine. `None` where this machine does not allow what the test needs.
     pub fn new() -> Option<Self> {
         Self::with(&[Need::Namespaces, Need::RealTime])
     }
 
-    /// The same for what needs more.
+    /// Creates the machine for a test with more needs.
     pub fn with(needs: &[Need]) -> Option<Self> {
         let ground = ground::begin(needs)?;
         ground.receiver.offload(Offload::Receive, true);
@@ -57,13 +57,13 @@ impl Machine {
         Some(machine)
     }
 
-    /// Makes the system file be about this interface.
+    /// Writes the system file for this interface.
     pub fn write(&self, interface: &str) {
         let text = SYSTEM.replace("INTERFACE", interface);
         fs::write(self.file(), text).unwrap();
     }
 
-    /// Makes the system file have this section `[linux]`.
+    /// Replaces the section `[linux]` of the system file.
     pub fn linux(&self, section: &str) {
         self.write(&self.ground.receiver.interface);
         let text = fs::read_to_string(self.file()).unwrap();
@@ -112,18 +112,18 @@ impl Machine {
         policies(|work| matches!(work, Work::Napi { interface, .. } if interface == name))
     }
 
-    /// What runs, by `status --json`.
+    /// The output of `status --json`.
     pub fn status(&self) -> Value {
         let output = self.weir("status").arg("--json").output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// What the only run says of itself.
+    /// The status of the only run.
     pub fn said(&self) -> Value {
         self.status()["systems"][0]["status"].clone()
     }
 
-    /// A run that is ready.
+    /// Starts a run, and waits until it is ready.
     pub fn run(&self) -> Child {
         let child = self
             .weir("run")
@@ -141,8 +141,8 @@ impl Machine {
         child
     }
 
-    /// Ends a run by a signal, and looks whether everything is as it was `before`. Returns what it
-    /// said.
+    /// Ends a run by a signal, and checks that all settings have the values `before`. Returns what
+    /// the run printed.
     pub fn end(&self, run: Child, how: Signal, before: &Settings) -> String {
         signal(&run, how);
         let ended = run.wait_with_output().unwrap();
@@ -152,7 +152,8 @@ impl Machine {
         said(&ended)
     }
 
-    /// Is the state folder empty? It is not while a run keeps a record of the settings it changes.
+    /// Whether the state folder is empty. It is not while a run keeps a journal of the settings
+    /// that it changes.
     pub fn is_clean(&self) -> bool {
         fs::read_dir(self.state()).unwrap().next().is_none()
     }
@@ -160,7 +161,8 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // A test that failed leaves nothing to the others, which share the machine with it.
+        // After a failed test, this restores the settings of the machine, which the other tests
+        // share.
         if std::thread::panicking() {
             let _ = self.weir("stop").output();
         }
@@ -203,16 +205,16 @@ pub fn policies(wanted: impl Fn(&Work) -> bool) -> Vec<SchedPolicy> {
     found
         .iter()
         .filter_map(|thread| match sched::get(thread.thread.tid) {
-            // It has ended since it was found.
+            // The thread has ended since it was found.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
             policy => Some(policy.unwrap()),
         })
         .collect()
 }
 
-/// The numbers of the BPF programs that are loaded and whose names begin so. The kernel takes its
-/// time to unload one: what an earlier test had loaded may go at any moment, so what is there later
-/// is compared as a subset.
+/// Numbers of the loaded BPF programs whose names begin with one of `beginnings`. The kernel
+/// unloads programs late, so those of an earlier test may disappear at any moment. That is why
+/// tests check for a subset.
 pub fn programs(beginnings: &[&str]) -> BTreeSet<u32> {
     ProgInfoIter::default()
         .filter(|info| {
@@ -223,8 +225,8 @@ pub fn programs(beginnings: &[&str]) -> BTreeSet<u32> {
         .collect()
 }
 
-/// Those of [`programs`] that no process has: they have just been left, or are attached somewhere
-/// for good.
+/// The programs of [`programs`] that belong to no process. Either they are about to be unloaded, or
+/// they are attached for good.
 pub fn orphans(beginnings: &[&str]) -> BTreeSet<u32> {
     let mut orphans = programs(beginnings);
     for process in fs::read_dir("/proc").unwrap().flatten() {
@@ -235,8 +237,8 @@ pub fn orphans(beginnings: &[&str]) -> BTreeSet<u32> {
     orphans
 }
 
-/// The numbers of the BPF programs that a process has, or has attached; none if it has ended.
-/// `process` is its folder in /proc.
+/// Numbers of the BPF programs that a process has open or has attached. The set is empty if the
+/// process has ended. `process` is its folder in /proc.
 pub fn programs_of(process: &Path) -> BTreeSet<u32> {
     let descriptors = fs::read_dir(process.join("fdinfo")).into_iter().flatten();
     let texts = descriptors
@@ -266,7 +268,7 @@ pub fn signal(child: &Child, signal: Signal) {
 }
 
 pub fn said(output: &Output) -> String {
-    // miette breaks lines where they are too long.
+    // miette breaks long lines, so line breaks are replaced by spaces.
     let all = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8(all).unwrap().replace('│', " ");
     text.split_whitespace().collect::<Vec<_>>().join(" ")

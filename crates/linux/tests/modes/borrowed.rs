@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Nobody gets another one's urgency in the mode exact.
+//! Tests that no process gets the urgency of another one in mode exact.
 use std::net::UdpSocket;
 
 use libc::SOCK_DGRAM;
@@ -10,7 +10,7 @@ use super::machine::until;
 use super::{any, machine, receiver};
 use crate::actor::{Actor, become_fifo, bind, bind_only6};
 
-/// Sends datagrams to a port by IPv4, or by IPv6.
+/// Sends datagrams to a port by IPv6 or by IPv4.
 fn send(machine: &super::machine::Machine, v6: bool, port: u16, count: usize) {
     let ground = &machine.ground;
     let to = if v6 {
@@ -36,21 +36,21 @@ fn another_users_socket_by_the_other_family_has_its_own_class() {
     let run = machine.run();
     let _urgent = receiver(&machine, 4701, 50);
     let _other = Actor::new(&machine.ground.receiver, || {
-        // SAFETY: a system call without memory.
+        // SAFETY: the system call uses no memory.
         unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
         bind_only6(4701, SOCK_DGRAM);
     });
-    // At a port of which the file says no more than its urgency; here any user may bind it.
+    // The file states only an urgency for this port. Here any user may bind the port.
     machine.ground.receiver.run(|| {
         std::fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0").unwrap();
     });
     let _of_the_file = super::socket(&machine.ground, 9);
     let _of_another = Actor::new(&machine.ground.receiver, || {
-        // SAFETY: a system call without memory.
+        // SAFETY: the system call uses no memory.
         unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
         bind_only6(9, SOCK_DGRAM);
     });
-    // An urgent one that takes both.
+    // This urgent receiver takes packets of both versions of IP.
     let _both = Actor::new(&machine.ground.receiver, || {
         bind(([0_u16; 8], 4702).into(), SOCK_DGRAM);
         become_fifo(50);
@@ -60,7 +60,7 @@ fn another_users_socket_by_the_other_family_has_its_own_class() {
         let classes = status["exact"]["classes"].as_array().unwrap().clone();
         status["exact"]["sockets"] == 3 && classes.iter().any(|class| class["urgency"] == 50)
     });
-    // The table follows the receivers at once, policies and families by a scan.
+    // The table follows bound sockets at once, but policies and versions of IP only by a scan.
     std::thread::sleep(std::time::Duration::from_secs(4));
     let check = |v6, port, urgency: u8| {
         let first = machine.said();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode exact.
+//! Tests mode exact through the command.
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -18,11 +18,11 @@ use super::machine::{PATIENCE, said, signal, until};
 use super::{changed, deliver, listed, machine, plan, receiver, socket};
 use crate::ground::{Ground, Offload};
 
-/// The number of the XDP program of the receivers' interface, 0 if it has none.
+/// Number of the XDP program on the receivers' interface, or 0 if there is none.
 pub fn program_of(ground: &Ground) -> u32 {
     let name = std::ffi::CString::new(ground.receiver.interface.clone()).unwrap();
     ground.receiver.run(move || {
-        // SAFETY: a string of C.
+        // SAFETY: the name is a string that ends with 0.
         let index = unsafe { libc::if_nametoindex(name.as_ptr()) } as i32;
         let null = std::fs::File::open("/dev/null").unwrap();
         Xdp::new(null.as_fd())
@@ -31,7 +31,7 @@ pub fn program_of(ground: &Ground) -> u32 {
     })
 }
 
-/// What the class of this urgency has been given.
+/// Packets that were given to the class of this urgency.
 pub fn given(status: &Value, urgency: u8) -> u64 {
     let classes = status["exact"]["classes"].as_array().unwrap();
     let class = classes.iter().find(|class| class["urgency"] == urgency);
@@ -56,15 +56,15 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
     assert_eq!(plan["attached"][0]["driver"], "veth");
     assert_eq!(plan["attached"][0]["classes"], serde_json::json!([0, 2, 3]));
 
-    // Three sockets: one is there before the run, one comes later, and one is of a class that the
-    // system file does not name.
+    // There are three sockets. One exists before the run, one is opened later, and one has an
+    // urgency that the system file does not name.
     let of_the_file = socket(ground, 9);
     let run = machine.run();
     assert_ne!(program_of(ground), 0);
     let policy = "SCHED_DEADLINE, 500µs of every 10ms within 10ms";
     let changed = changed(&machine, &before, &machine.settings(), policy);
     assert_eq!(listed(&plan), changed);
-    // First the process that is forked, which has the sockets that there are.
+    // The process comes first, since a forked process has copies of all sockets that exist.
     let _urgent = receiver(&machine, 4501, 50);
     let ordinary = socket(ground, 4500);
     until("all three are known", || {
@@ -87,7 +87,8 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
         let more = |urgency| given(&now, urgency) - given(&first, urgency);
         (more(0), more(2), more(50)) == (100, 200, 50)
     });
-    // The threads of a class are as urgent as its receivers, and the status says so of each CPU.
+    // The threads of a class have the urgency of its receivers, and the status shows that for each
+    // CPU.
     let status = machine.said();
     for class in status["exact"]["classes"].as_array().unwrap() {
         let threads = class["threads"].as_array().unwrap();
@@ -127,7 +128,7 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
     assert_eq!(deliver(ground, &of_the_file, 20), 20);
 }
 
-/// Real-time processes can leave Weir itself no time, and others bind sockets meanwhile.
+/// Real-time processes may leave Weir itself no time while others bind sockets.
 #[test]
 fn a_port_of_the_file_has_its_class_before_its_reader_is_known() {
     let Some(machine) = machine("mode = \"exact\"") else {
@@ -199,14 +200,14 @@ fn another_program_is_named_and_stays() {
     let output = machine.weir("plan").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let text = said(&output);
-    // Before Linux 6.3 only attaching tells.
+    // Before Linux 6.3 the driver's support is known only after attaching.
     assert!(
         text.contains("the interface `lo` has no native XDP") || !tells_features(),
         "{text}"
     );
 }
 
-/// What a connection brings.
+/// Number of bytes that are sent over a connection.
 const BYTES: usize = 4 << 20;
 
 #[test]
@@ -260,7 +261,7 @@ fn a_veth_that_leaves_checksums_out_is_refused_and_tcp_passes_one_that_does_not(
     connection.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "thanks");
     assert!(receiving.join().unwrap() == bytes);
-    // It came through its class.
+    // The packets came through the class of their receiver.
     until("the packets are counted", || {
         given(&machine.said(), 0) > BYTES as u64 / 65_536
     });
@@ -295,7 +296,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
                 let urgency = Urgency::new(priority).unwrap();
                 sched::set(0, urgency.policy()).unwrap();
                 changes.fetch_add(1, Ordering::Relaxed);
-                // One without a class stays until a scan finds it. Scans are two seconds apart.
+                // The socket has no class until a scan finds it. Scans are two seconds apart.
                 let is_new = without_class.lock().unwrap().contains(&priority);
                 let wait = std::time::Duration::from_millis(if is_new { 2500 } else { 300 });
                 if stopped.recv_timeout(wait) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
@@ -303,7 +304,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
                 }
             }
         });
-        // The thread ends with this, also where the test fails.
+        // The thread ends when this is dropped, even if the test fails.
         let _stop = stop;
         until("each of its urgencies has had a class", || {
             assert_eq!(deliver(ground, &socket, 4_000), 4_000);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a machine does to a run: interfaces that go, and more sockets than there is room for.
+//! Tests what may happen to a run: interfaces disappear, and there are more sockets than the table
+//! has room for.
 use nix::sys::signal::Signal;
 
 use super::exact::program_of;
@@ -8,10 +9,11 @@ use super::{any, deliver, machine, machine_that_has, socket};
 use crate::actor::{Actor, bind, child};
 use crate::ground::{Need, Offload};
 
-/// Sockets of one process: no more than any process may have.
+/// Number of sockets of one process. Any process may have so many.
 const EACH: u16 = 900;
 
-/// Processes with so many sockets each, at ports from 20,000 on, which end with it.
+/// Starts a process whose child processes, `processes` in number, have [`EACH`] sockets each, at
+/// ports from 20,000 on. They end with it.
 fn hoarder(machine: &Machine, processes: u16) -> Actor {
     Actor::new(&machine.ground.receiver, move || {
         for process in 0..processes {
@@ -26,7 +28,7 @@ fn hoarder(machine: &Machine, processes: u16) -> Actor {
 
 #[test]
 fn sockets_by_the_thousand_come_and_go_and_what_has_no_room_still_receives() {
-    // Whoever follows receivers on this machine reads of them all.
+    // Every process of this machine that follows receivers is informed of all of these sockets.
     let Some(machine) = machine_that_has(&[Need::Alone], "mode = \"exact\"") else {
         return;
     };
@@ -52,10 +54,11 @@ fn sockets_by_the_thousand_come_and_go_and_what_has_no_room_still_receives() {
     until("all sockets are known", || {
         known().0 + known().1 == all_of(20)
     });
-    // More than the table has slots.
+    // There are more sockets than the table has slots.
     let (_, without) = known();
     assert!(without >= all_of(20) - 16_384, "{without}");
-    // Whether one that comes now has room depends on its port; it receives all the same.
+    // It depends on the port whether a later socket has room in the table. The socket receives in
+    // any case.
     let late = socket(&machine.ground, 4600);
     until("it is known too", || {
         known().0 + known().1 == all_of(20) + 1

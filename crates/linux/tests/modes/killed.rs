@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! kill -9 at fifty random moments of set-up and run, in each mode.
+//! Kills a run of each mode with kill -9 at fifty random moments, while it sets up or runs.
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use super::{machine, receiver};
 
 const KILLS: u32 = 50;
 
-/// An even random number below `most`.
+/// A uniformly distributed random time below `most`.
 fn random(most: Duration) -> Duration {
     let bits = RandomState::new().build_hasher().finish() >> 32;
     most.mul_f64(bits as f64 / f64::from(u32::MAX))
@@ -38,8 +38,8 @@ fn killed_at_random(mode: &str) {
     let _receiver = receiver(&machine, 9, 30);
     let begin = Instant::now();
     let mut whole = machine.run();
-    // When a start is killed at the latest: as often before it is ready as after. How long it
-    // takes depends on what else the machine does, so this follows where the kills fall.
+    // The latest moment of a kill. It is adapted so that half of the kills come before the run is
+    // ready, and half after. How long a run takes to be ready depends on other work of the machine.
     let mut latest = 2 * begin.elapsed();
     whole.kill().unwrap();
     whole.wait().unwrap();

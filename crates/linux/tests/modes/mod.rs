@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The modes that follow receivers, by the command: what plan lists is what run changes, bottom
-//! halves get whom they are for, and all of it is put back.
+//! Tests the modes that follow receivers through the command. A run makes the changes that `plan`
+//! lists, bottom halves get the urgency of their receivers, and everything is restored.
 use crate::actor;
 use crate::ground;
 use crate::machine;
@@ -31,17 +31,17 @@ fn machine(section: &str) -> Option<Machine> {
     machine_that_has(&[], section)
 }
 
-/// The same for a test that needs more.
+/// Creates the machine for a test with more needs.
 fn machine_that_has(needs: &[Need], section: &str) -> Option<Machine> {
     let mut machine = Machine::with(&[NEEDS, needs].concat())?;
     machine.linux(section);
     machine.arguments.push("--yes-xdp");
-    // Else datagrams without checksums would be lost on their way through a class.
+    // Otherwise datagrams without checksums would be lost on their way through a class.
     machine.ground.sender.offload(Offload::SendChecksums, false);
     Some(machine)
 }
 
-/// A socket of this process in the receivers' namespace.
+/// Opens a socket of this process in the receivers' namespace.
 fn socket(ground: &Ground, port: u16) -> UdpSocket {
     let socket = ground
         .receiver
@@ -51,8 +51,8 @@ fn socket(ground: &Ground, port: u16) -> UdpSocket {
     socket
 }
 
-/// Sends `count` datagrams to the port of `socket`, in bursts that the shortest queue holds, and
-/// counts those that arrive.
+/// Sends `count` datagrams to the port of `socket`, and counts those that arrive. The bursts are
+/// small enough for the shortest queue.
 fn deliver(ground: &Ground, socket: &UdpSocket, count: usize) -> usize {
     let to = (ground.receiver.v4, socket.local_addr().unwrap().port());
     let sender = ground.sender.run(|| UdpSocket::bind(any(0)).unwrap());
@@ -74,7 +74,7 @@ fn any(port: u16) -> SocketAddr {
     ([0, 0, 0, 0], port).into()
 }
 
-/// A process of SCHED_FIFO with this priority that waits for datagrams for the port.
+/// Starts a process of SCHED_FIFO with this priority that waits for datagrams for the port.
 fn receiver(machine: &Machine, port: u16, priority: i32) -> Actor {
     Actor::new(&machine.ground.receiver, move || {
         let socket = bind(any(port), SOCK_DGRAM);
@@ -89,14 +89,14 @@ fn receiver(machine: &Machine, port: u16, priority: i32) -> Actor {
     })
 }
 
-/// What `plan --json` says.
+/// The output of `plan --json`.
 fn plan(machine: &Machine) -> Value {
     let output = machine.weir("plan").arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", machine::said(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// What changes by a plan: each setting with its new value, sorted.
+/// The changes of a plan, as settings with their new values, sorted.
 fn listed(plan: &Value) -> Vec<(String, String)> {
     let changes = plan["changes"].as_array().unwrap().iter();
     let mut listed: Vec<_> = changes
@@ -109,8 +109,8 @@ fn listed(plan: &Value) -> Vec<(String, String)> {
     listed
 }
 
-/// What has changed, in the words of a plan: `policy` is what it says of the threads of the
-/// interface.
+/// The settings that have changed, in the words of a plan. `policy` is what the plan says about the
+/// threads of the interface.
 fn changed(
     machine: &Machine,
     before: &Settings,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Network namespaces that are deleted while a run looks after interfaces, or follows receivers, in
+//! Tests network namespaces that are deleted during a run whose interfaces or receivers are in
 //! them.
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,19 +17,20 @@ use crate::ground::{self, Ground, Namespace, Need};
 
 const MODES: [&str; 3] = ["native", "predicted", "exact"];
 
-/// How many sockets a container has: more than what else runs on this machine opens meanwhile.
+/// Number of sockets of a container. It is larger than the number that other programs open
+/// meanwhile.
 const CONTAINED: u16 = 256;
 
-/// A namespace that is joined to no other.
+/// Creates a namespace that is not joined to another one.
 fn lonely() -> Namespace {
     let Ground { receiver, .. } = ground::begin(NEEDS).expect("there was one already");
     receiver
 }
 
-/// The beginnings of the names of Weir's BPF programs.
+/// The names of Weir's BPF programs begin with these.
 const PROGRAMS: [&str; 4] = ["weir_", "follow_", "waiting_", "account_"];
 
-/// What a run is not to change for good.
+/// What must be the same after a run.
 struct Left {
     softirqs: Vec<SchedPolicy>,
     programs: BTreeSet<u32>,
@@ -65,7 +66,8 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
             let before = Left::now();
             let interface = machine.ground.receiver.interface.clone();
             let mut run = machine.run();
-            // As `ip netns delete` does it: the namespace has no name any longer, but a process.
+            // This does what `ip netns delete` does: the namespace loses its name, but a process is
+            // still in it.
             drop(std::mem::replace(&mut machine.ground.receiver, lonely()));
             std::thread::sleep(std::time::Duration::from_secs(3));
             assert_eq!(machine.status()["systems"][0]["running"], true, "{mode}");
@@ -88,7 +90,7 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
                 let ended = run.wait_with_output().unwrap();
                 let text = said(&ended);
                 assert!(ended.status.success(), "{mode}: {text}");
-                // All was put back while it was there.
+                // Everything was restored while the interface existed.
                 assert!(!text.contains("gone"), "{mode}: {text}");
             }
             before.is_all(&machine);
@@ -129,7 +131,7 @@ fn receivers_of_a_container_go_with_it_and_the_others_stay() {
             return;
         };
         let before = machine.settings();
-        // What is forwarded can be for any namespace.
+        // Forwarded packets may be for receivers in any namespace.
         machine.ground.receiver.run(|| {
             fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
         });
@@ -156,7 +158,8 @@ fn receivers_of_a_container_go_with_it_and_the_others_stay() {
             });
         });
         until("the container's receiver is known", has_class_50);
-        // Not before: the process that is forked has the sockets that there are.
+        // The socket is opened only now, since a forked process has copies of all sockets that
+        // exist.
         let own = socket(&machine.ground, 9);
         until("all are known", || sockets() > u64::from(CONTAINED));
         drop(contained);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mode predicted.
+//! Tests mode predicted through the command.
 use nix::sys::signal::Signal;
 use weir_linux::sched::SchedPolicy;
 
@@ -31,7 +31,7 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
         let policy = format!("its receivers', up to SCHED_FIFO {most}");
         assert_eq!(listed, changed(&machine, &before, &now, &policy));
 
-        // The file says that whoever receives at port 9 has the urgency 2.
+        // The file states that the receiver at port 9 has urgency 2.
         let of_the_file = receiver(&machine, 9, 30);
         wait_for(&machine, SchedPolicy::Fifo(2));
         let less = receiver(&machine, 4400, 1);
@@ -65,7 +65,7 @@ fn threads_that_come_while_it_runs_follow_too_and_the_first_values_come_back() {
     let _receiver = receiver(&machine, 9, 30);
     let child = machine.run();
     wait_for(&machine, SchedPolicy::Fifo(2));
-    // A veth without GRO has no NAPI, and a new one with it.
+    // A veth without GRO has no NAPI. When GRO is turned on again, it has a new one.
     machine.ground.receiver.offload(Offload::Receive, false);
     assert_eq!(machine.napi(), []);
     machine.ground.receiver.offload(Offload::Receive, true);

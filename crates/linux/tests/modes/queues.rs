@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An interface with several receive queues, which the machine spreads over its CPUs (RPS): each
-//! queue has a thread, and all packets get to their receivers.
+//! Tests an interface with several receive queues, which the machine spreads over its CPUs (RPS).
+//! Each queue has a thread, and all packets reach their receivers.
 use std::thread::available_parallelism;
 
 use nix::sys::signal::Signal;
@@ -14,10 +14,10 @@ use crate::ground::skipped;
 use crate::machine::{Machine, until};
 
 const QUEUES: u32 = 2;
-/// The sender chooses the queue by a hash of the flow: that so many have the same one happens once
-/// in 2^31 times.
+/// Number of flows. The sender chooses the queue by a hash of the flow. The probability that all
+/// flows have the same queue is 1 in 2^31.
 const FLOWS: usize = 32;
-/// Of each flow.
+/// Number of packets of each flow.
 const PACKETS: usize = 20;
 
 fn threads(machine: &Machine) -> Vec<KernelThread> {
@@ -25,15 +25,15 @@ fn threads(machine: &Machine) -> Vec<KernelThread> {
     which(|work| matches!(work, Work::Napi { interface, .. } if interface == name)).unwrap()
 }
 
-/// How often the kernel has given it a CPU.
+/// How often the kernel has given the thread a CPU.
 fn begun(thread: &KernelThread) -> u64 {
     let path = format!("/proc/{}/schedstat", thread.thread.tid);
     let text = std::fs::read_to_string(path).unwrap();
     text.split_whitespace().nth(2).unwrap().parse().unwrap()
 }
 
-/// Packets that were given to classes, and those left to the kernel since their class had no thread
-/// where they came in.
+/// Packets that were given to classes, and packets that were left to the kernel, since their class
+/// had no thread on the CPU on which they arrived.
 fn counted(status: &serde_json::Value) -> (u64, u64) {
     let classes = status["exact"]["classes"].as_array().unwrap();
     let given = classes.iter().map(|class| class["given"].as_u64().unwrap());
@@ -46,7 +46,7 @@ fn each_queue_has_its_thread_and_no_flow_loses_any() {
     let cap = |runtime: &str| format!("SCHED_DEADLINE, {runtime} of every 10ms within 10ms");
     for (mode, policy) in [
         ("native", SchedPolicy::Fifo(2).to_string()),
-        // Half of what all threads of the interface have together.
+        // The share is half of what all threads of the interface have together.
         ("exact", cap("250µs")),
     ] {
         let Some(machine) = machine(&format!("mode = \"{mode}\"")) else {

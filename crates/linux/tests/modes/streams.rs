@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! TCP in the mode exact: a connection has the class of whoever reads it, over both families and
-//! whoever began it, and what is sent over it arrives whole.
+//! Tests TCP in mode exact. A connection has the class of its reader, over both versions of IP and
+//! whichever side began it. All bytes arrive.
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -13,11 +13,11 @@ use super::machine;
 use super::machine::until;
 use crate::ground::Namespace;
 
-/// Bytes of a transfer: some thousand packets, more than any queue holds.
+/// Number of bytes of a transfer. They are some thousand packets, more than any queue holds.
 const SIZE: usize = 4_000_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is sent, no part of it like another.
+/// The bytes to be sent, of which no two parts are equal.
 fn content() -> Vec<u8> {
     let words = 0..(SIZE / 8) as u64;
     words
@@ -25,8 +25,8 @@ fn content() -> Vec<u8> {
         .collect()
 }
 
-/// A connection to a server in `server`'s namespace, from `client`'s: the server's listener, the
-/// client's end, and the server's.
+/// Opens a connection from the namespace `client` to a server in the namespace `server`. Returns
+/// the server's listener, the client's end, and the server's end.
 fn connection(
     server: &Namespace,
     client: &Namespace,
@@ -42,7 +42,7 @@ fn connection(
     (listener, near, far)
 }
 
-/// What arrives at one end of what is sent at the other.
+/// Sends the content into one end of a connection, and returns what arrives at the other end.
 fn transferred(mut from: TcpStream, mut to: TcpStream) -> Vec<u8> {
     let sending = thread::spawn(move || from.write_all(&content()).unwrap());
     let mut arrived = Vec::new();
@@ -51,7 +51,7 @@ fn transferred(mut from: TcpStream, mut to: TcpStream) -> Vec<u8> {
     arrived
 }
 
-/// Packets that the classes have been given.
+/// Packets that were given to classes.
 fn given(status: &Value) -> u64 {
     let classes = status["exact"]["classes"].as_array().unwrap();
     let given = classes.iter().map(|class| class["given"].as_u64().unwrap());
@@ -72,12 +72,12 @@ fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
     ];
     for (number, [here, there]) in families.into_iter().enumerate() {
         let port = 4600 + number as u16;
-        // What comes goes to a server here, or is the answer to a client here, at a port that the
-        // kernel has chosen.
+        // Packets are either for a server on this side, or answers for a client on this side at a
+        // port that the kernel has chosen.
         for served_here in [true, false] {
             let name = format!("{here}, served here: {served_here}");
             let sockets = || machine.said()["exact"]["sockets"].as_u64().unwrap();
-            // All but that of the file.
+            // Only the socket of the system file is left.
             until("the sockets of the connection before are gone", || {
                 sockets() == 1
             });
@@ -91,7 +91,8 @@ fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
             until("a socket here is known", || sockets() > 1);
             let first = given(&machine.said());
             assert!(transferred(source, sink) == content(), "{name}");
-            // A packet holds 1448 bytes at most, and none is joined before the program.
+            // A packet holds at most 1448 bytes, and packets are not joined before the program sees
+            // them.
             let least = (SIZE / 1500) as u64;
             until(&name, || given(&machine.said()) - first >= least);
         }

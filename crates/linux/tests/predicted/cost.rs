@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What following and predicting cost, as the kernel counts it. The figures of
-//! docs/linux-receivers.md are printed here (`--nocapture`).
+//! Measures with the kernel's statistics what following and predicting cost. It prints the figures
+//! of docs/linux-receivers.md (`--nocapture`).
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -14,7 +14,7 @@ use weir_linux::sched::{self, SchedPolicy};
 use super::Mode;
 use crate::ground;
 
-/// How long and how often each program has run, by its number: its name, ns, runs.
+/// How long and how often each program has run, by its number: name, ns, runs.
 fn costs() -> BTreeMap<u32, (String, u64, u64)> {
     ProgInfoIter::default()
         .map(|info| {
@@ -24,24 +24,23 @@ fn costs() -> BTreeMap<u32, (String, u64, u64)> {
         .collect()
 }
 
-/// Has the kernel count the runs of programs as long as the descriptor is open, which makes each of
-/// them a little longer.
+/// Lets the kernel measure the runs of BPF programs as long as the descriptor is open. That makes
+/// each run a little longer.
 fn count_runs() -> OwnedFd {
-    // SAFETY: the call takes a number and gives a descriptor.
+    // SAFETY: the call takes a number and returns a descriptor.
     let descriptor = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     assert!(descriptor >= 0);
-    // SAFETY: it was opened for us just now.
+    // SAFETY: the descriptor was just opened, so it has no other owner.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
-/// The least time of a round, of some attempts.
+/// The shortest time of a round, out of several attempts.
 fn best(address: Ipv4Addr, rounds: u32) -> Duration {
     let attempts = (0..5).map(|_| exchange(address, rounds));
     attempts.min().unwrap_or_default()
 }
 
-/// Exchanges datagrams between two threads of which each waits for the other; returns the time for
-/// one round.
+/// Exchanges datagrams between two threads that wait for each other. Returns the time of one round.
 fn exchange(address: Ipv4Addr, rounds: u32) -> Duration {
     let [one, other] = [0, 0].map(|port| UdpSocket::bind((address, port)).unwrap());
     one.connect(other.local_addr().unwrap()).unwrap();
@@ -70,13 +69,13 @@ fn exchange(address: Ipv4Addr, rounds: u32) -> Duration {
     time / rounds
 }
 
-/// The least time of a system call that does nothing, of some attempts.
+/// The shortest time of a system call that does nothing, out of several attempts.
 fn call() -> Duration {
     const CALLS: u32 = 20_000;
     let attempt = |_| {
         let begin = Instant::now();
         for _ in 0..CALLS {
-            // SAFETY: a system call without memory.
+            // SAFETY: the system call uses no memory.
             unsafe { libc::syscall(libc::SYS_getppid) };
         }
         begin.elapsed() / CALLS
@@ -89,7 +88,8 @@ fn costs_are_counted_and_small() {
     let Some(ground) = ground::begin_with_bpf() else {
         return;
     };
-    // Not of the loopback interface: what is bound there is no receiver of a device.
+    // The loopback address is not used, since a socket that is bound to it is no receiver of a
+    // device.
     let (address, rounds) = (ground.receiver.v4, 3_000);
     let without = ground.receiver.run(move || best(address, rounds));
     println!(
@@ -101,7 +101,7 @@ fn costs_are_counted_and_small() {
     drop(follower);
     let statistics = count_runs();
     for basis in [Basis::Registered, Basis::Waiting] {
-        // Other tests run programs of the same names.
+        // Other tests may run programs of the same names. Those are not counted.
         let others = costs();
         let mut mode = Mode::start(&ground, basis);
         let before = mode.predicted.changes();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Bottom halves get the urgency of who waits, or of who is there.
+//! Tests that bottom halves get the urgency of the most urgent waiting receiver, or of the most
+//! urgent registered one.
 use crate::actor;
 use crate::ground;
 
@@ -22,11 +23,11 @@ fn udp(port: u16) -> PacketKey {
     PacketKey { protocol, port }
 }
 
-/// The urgencies that a bottom half was given, in their order.
+/// The urgencies that a bottom half was given, in order.
 type Given = Arc<Mutex<Vec<u8>>>;
 
-/// A device in the receivers' namespace whose bottom half is a thread that does nothing; notes what
-/// it is given.
+/// A device in the receivers' namespace. Its bottom half is a thread that does nothing and records
+/// the urgencies that it is given.
 fn noting(ground: &Ground, given: &Given) -> DeviceBottomHalf {
     let namespace = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let given = given.clone();
@@ -34,7 +35,7 @@ fn noting(ground: &Ground, given: &Given) -> DeviceBottomHalf {
     let (told, number) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         told.send(nix::unistd::gettid().as_raw()).unwrap();
-        // Until the device is dropped.
+        // The thread runs until the device is dropped.
         let _ = kept.recv();
     });
     let thread = number.recv().unwrap();
@@ -52,7 +53,7 @@ fn noting(ground: &Ground, given: &Given) -> DeviceBottomHalf {
     }
 }
 
-/// A follower with the mode that it feeds.
+/// A follower, and the mode that gets its changes.
 struct Mode {
     follower: Follower,
     predicted: Prediction,
@@ -60,7 +61,7 @@ struct Mode {
 }
 
 impl Mode {
-    /// Scans come too late for any test, so what is seen is seen by events.
+    /// The period of scans is longer than any test, so all changes are found through events.
     fn start(ground: &Ground, basis: Basis) -> Self {
         Self::scanning(ground, basis, Duration::from_secs(600))
     }
@@ -90,7 +91,7 @@ impl Mode {
         self.given.lock().unwrap().last().copied().unwrap_or(0)
     }
 
-    /// Until the bottom half has this urgency.
+    /// Waits until the bottom half has this urgency.
     fn wait_for(&mut self, urgency: u8, what: &str) {
         let end = Instant::now() + SOON;
         while self.last() != urgency {
@@ -100,7 +101,7 @@ impl Mode {
         }
     }
 
-    /// The bottom half stays at this urgency.
+    /// Checks that the bottom half keeps this urgency.
     fn stays(&mut self, urgency: u8, what: &str) {
         let end = Instant::now() + Duration::from_millis(400);
         while Instant::now() < end {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who waits, and for what.
+//! Tests which threads wait, and for what.
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn any(port: u16) -> SocketAddr {
     ([0, 0, 0, 0], port).into()
 }
 
-/// How to wait for a packet of a socket, with a name.
+/// A way to wait for a packet of a socket, with its name.
 type Way = (&'static str, fn(i32));
 
 const WAYS: [Way; 6] = [
@@ -33,7 +33,8 @@ const WAYS: [Way; 6] = [
         unsafe { libc::read(socket, (&raw mut byte).cast(), 1) };
     }),
     ("recvmsg", |socket| {
-        // SAFETY: zeroed integers and pointers are a header without room, which outlives the call.
+        // SAFETY: zero is valid for the header's integers and pointers, and the header outlives the
+        // call.
         unsafe {
             let mut header: libc::msghdr = std::mem::zeroed();
             libc::recvmsg(socket, &raw mut header, 0);
@@ -71,7 +72,7 @@ const WAYS: [Way; 6] = [
     }),
 ];
 
-/// Two receivers that share a socket; one of them waits in this way.
+/// Starts two receivers that share a socket. One of them waits in the way `wait`.
 fn waiter(ground: &Ground, port: u16, priority: i32, wait: fn(i32)) -> Actor {
     Actor::new(&ground.receiver, move || {
         let socket = bind(any(port), SOCK_DGRAM);
@@ -201,7 +202,7 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
     };
     ground.receiver.offload(Offload::Receive, true);
     let name = ground.receiver.interface.clone();
-    // /sys shows the namespace of who mounted it.
+    // /sys shows the network namespace of the process that mounted it.
     let script = format!("mount -t sysfs none /sys && echo 1 > /sys/class/net/{name}/threaded");
     let done = ground
         .receiver
@@ -240,7 +241,7 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
     wait_for(SchedPolicy::Other { nice: 0 });
     let _actor = waiter(&ground, 4371, 80, WAYS[0].1);
     wait_for(SchedPolicy::Fifo(70));
-    // A thread that comes later has what the others have.
+    // A thread that is added later gets the urgency of the others.
     sched::set(tid, SchedPolicy::Other { nice: 0 }).unwrap();
     threads.replace(Vec::new()).unwrap();
     threads.replace(all).unwrap();

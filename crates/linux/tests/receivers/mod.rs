@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The table of receivers follows real processes.
+//! Tests that the table of receivers follows real processes.
 use crate::actor;
 
 mod processes;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use weir_linux::receivers::{Follower, Options, PacketKey, Protocol, Reader, RuleSet, TableChange};
 
-/// How long the table may need for what an event tells: far less than the period of scans, but the
-/// machine may be busy.
+/// Time within which the table must reflect an event. It is far less than the period of scans, but
+/// allows for a busy machine.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Follows by events: scans of everything come too late for the test.
+/// A follower whose scans of all processes come too late for the test, so it must rely on events.
 fn by_events() -> Follower {
     let options = Options {
         period: Duration::from_secs(600),
@@ -24,7 +24,7 @@ fn by_events() -> Follower {
     Follower::start(RuleSet::default(), options).expect("a follower")
 }
 
-/// Follows with frequent scans.
+/// A follower with frequent scans.
 fn by_scans() -> Follower {
     let options = Options {
         period: Duration::from_millis(100),
@@ -51,7 +51,7 @@ fn any6(port: u16) -> SocketAddr {
     (Ipv6Addr::UNSPECIFIED, port).into()
 }
 
-/// How `pid` reads `key`.
+/// The entry of process `pid` as a reader of `key`. `None` if it does not read the key.
 fn reader(follower: &Follower, key: PacketKey, pid: u32) -> Option<Reader> {
     follower
         .table()
@@ -59,7 +59,7 @@ fn reader(follower: &Follower, key: PacketKey, pid: u32) -> Option<Reader> {
         .find(|reader| reader.id.pid == pid)
 }
 
-/// What `pid` reads.
+/// The keys that process `pid` reads.
 fn keys_of(follower: &Follower, pid: u32) -> Vec<PacketKey> {
     let all = follower.table().iter();
     all.filter(|(_, reader)| reader.id.pid == pid)
@@ -67,7 +67,7 @@ fn keys_of(follower: &Follower, pid: u32) -> Vec<PacketKey> {
         .collect()
 }
 
-/// Polls until something is so; returns all changes on the way.
+/// Polls until a condition holds. Returns all changes up to then.
 fn wait_for(
     follower: &mut Follower,
     what: &str,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Processes that share sockets, and become or stop being their readers.
+//! Tests processes that share sockets, and that become or stop being readers.
 use libc::{SOCK_CLOEXEC, SOCK_DGRAM, SOCK_STREAM};
 use weir_linux::receivers::{Follower, PacketKey, Reach};
 
@@ -7,7 +7,8 @@ use super::actor::{Actor, bind, child, close, execute_sleep};
 use super::{any4, by_events, by_scans, keys_of, reader, tcp, udp, wait_for};
 use crate::ground::{self, Ground};
 
-/// All that read a key on the test's own ground: others may run the same test beside it.
+/// Processes that read a key in the test's own namespaces. The same test may run in another process
+/// at the same time.
 fn pids(follower: &Follower, key: PacketKey, ground: &Ground) -> Vec<u32> {
     let here = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
     let readers = follower.table().readers(key);
@@ -31,7 +32,7 @@ fn a_fork_shares_its_parents_sockets_until_both_are_gone() {
         let readers = pids(f, udp(4101), &ground);
         readers.len() == 2 && readers.contains(&actor.pid())
     });
-    // The child dies with its parent.
+    // The child process ends with its parent.
     drop(actor);
     wait_for(&mut follower, "no reader", |f| {
         pids(f, udp(4101), &ground).is_empty()
@@ -119,7 +120,7 @@ fn message<T>(control: &mut [u64; 4], job: impl FnOnce(&mut libc::msghdr) -> T) 
         iov_base: (&raw mut byte).cast(),
         iov_len: 1,
     };
-    // SAFETY: zeroed integers and pointers are values of msghdr.
+    // SAFETY: zero is valid for the integers and pointers of msghdr.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
     header.msg_iov = &raw mut vector;
     header.msg_iovlen = 1;

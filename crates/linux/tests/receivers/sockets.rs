@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Sockets that are bound in every way there is, and released.
+//! Tests sockets that are bound in every possible way, and released.
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
@@ -51,7 +51,7 @@ fn what_is_bound_later_is_told_and_forgotten_with_its_process() {
         TableChange::Unbound { key, reader } if reader.pid == pid => Some(*key),
         _ => None,
     });
-    // A scan may have told more of one in between.
+    // A scan in between may have reported more about a socket, so one socket may occur twice.
     assert_eq!(gone.collect::<std::collections::BTreeSet<_>>().len(), 3);
 }
 
@@ -108,7 +108,7 @@ fn connecting_binds() {
         matches!(keys_of(f, pid)[..], [key] if key.protocol == tcp(1).protocol)
             && keys_of(f, server) == [tcp(4006)]
     });
-    // What connects without sending is found by a scan.
+    // A socket that connects without sending is found by a scan.
     let mut scanning = by_scans();
     let quiet = Actor::new(&ground.receiver, move || {
         connect(socket(to, SOCK_DGRAM), to);
@@ -146,15 +146,15 @@ fn what_a_listener_accepted_outlives_it() {
     let pid = server.pid();
     let quiet = Instant::now() + Duration::from_millis(500);
     wait_for(&mut follower, "the connection alone", |f| {
-        // The client's socket may have been there when the server was forked.
+        // The client's socket may have existed when the server was forked.
         keys_of(f, pid).contains(&tcp(4007)) && Instant::now() > quiet
     });
     drop(server);
     wait_for(&mut follower, "its end", |f| keys_of(f, pid).is_empty());
 }
 
-/// A socket at this port. A process that another test forks has a copy of the port's last socket
-/// until it ends, which is waited for.
+/// Binds a socket to this port, waiting until the port is free. Another test may fork a process,
+/// which then has a copy of the port's last socket until it ends.
 fn bound(port: u16) -> UdpSocket {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
@@ -193,7 +193,7 @@ fn ten_thousand_sockets_leave_nothing_behind() {
     wait_for(&mut follower, "the last socket alone", |f| {
         reader(f, udp(4009), me).is_some() && reader(f, udp(4008), me).is_none()
     });
-    // Other tests bind their sockets meanwhile.
+    // Other tests bind their sockets at the same time.
     assert!(most < before + 100, "{most} sockets after {before}");
 }
 
@@ -203,7 +203,7 @@ fn events_that_find_no_room_are_made_up_for() {
         return;
     };
     let mut follower = by_events();
-    // More than the ring holds, while nobody reads it.
+    // There are more events than the ring buffer holds, and nobody reads them.
     let sockets = ground.receiver.run(|| {
         for _ in 0..10_000 {
             drop(bound(4010));
@@ -312,7 +312,7 @@ fn by_which_families_packets_come_to_a_socket_is_known() {
         all.iter()
             .all(|(key, wanted)| families(f, *key) == Some(*wanted))
     });
-    // What was there before is known at once.
+    // A new follower knows existing sockets at once.
     let mut later = by_events();
     later.poll(Duration::ZERO).unwrap();
     for (key, wanted) in all {

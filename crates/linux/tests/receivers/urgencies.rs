@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How urgent a receiver is, as policies and rules have it.
+//! Tests the urgency of a receiver, as policies and rules determine it.
 use std::time::Duration;
 
 use libc::SOCK_DGRAM;
@@ -25,11 +25,11 @@ fn tid(pid: u32) -> sched::Tid {
 
 /// Sets the policy of another process by the older system calls.
 fn set_older(pid: u32, policy: Option<i32>, priority: i32) {
-    // SAFETY: zeroed integers are values of sched_param.
+    // SAFETY: zero is valid for the integers of sched_param.
     let mut parameter: libc::sched_param = unsafe { std::mem::zeroed() };
     parameter.sched_priority = priority;
-    // SAFETY: the kernel reads the parameter, which outlives the calls. libc's own functions may be
-    // stubs.
+    // SAFETY: the kernel reads the parameter, which outlives the calls. They are system calls,
+    // since libc's own functions may do nothing.
     let returned = unsafe {
         match policy {
             Some(policy) => libc::syscall(
@@ -88,12 +88,12 @@ fn a_nice_value_is_no_urgency() {
     });
     let pid = actor.pid();
     wait_for(&mut follower, "the receiver", |f| is(f, 4202, pid, 0));
-    // SAFETY: a system call without memory.
+    // SAFETY: the system call uses no memory.
     assert_eq!(
         unsafe { libc::setpriority(libc::PRIO_PROCESS, pid, -10) },
         0
     );
-    // What was set after it is seen, it is not.
+    // A change that was made after that call shows that the call was not reported.
     sched::set(tid(pid), SchedPolicy::Fifo(1)).unwrap();
     let changes = wait_for(&mut follower, "its policy", |f| is(f, 4202, pid, 1));
     let of_it = changes.iter().filter(
@@ -146,7 +146,7 @@ fn a_process_is_as_urgent_as_its_most_urgent_thread() {
         set_older(0, Some(libc::SCHED_FIFO), 3);
         let _ = stopped.recv();
     });
-    // Other tests of this process have ordinary threads only.
+    // Other tests of this process have only ordinary threads.
     wait_for(&mut follower, "the thread's urgency", |f| {
         is(f, 4205, me, 3)
     });
@@ -162,16 +162,17 @@ fn a_process_in_a_namespace_of_its_own_numbers_is_seen() {
         return;
     };
     let mut follower = by_scans();
-    // The child of this process is number 1 of a namespace, and its child, number 2, has the
-    // socket.
+    // The child of this process is number 1 of a new process namespace. The child's child has
+    // number 2, and has the socket.
     let actor = Actor::new(&ground.receiver, || {
-        // SAFETY: a system call without memory.
+        // SAFETY: the system call uses no memory.
         unsafe { libc::unshare(libc::CLONE_NEWPID) };
         child(|| {
             child(|| {
                 bind(any4(4206), SOCK_DGRAM);
             });
-            // Twice, since number 2 may not have its socket yet.
+            // The policy is set twice, since process 2 may not have its socket yet at the first
+            // time.
             for priority in [8, 9] {
                 set_older(2, Some(libc::SCHED_FIFO), priority);
                 std::thread::sleep(Duration::from_millis(300));
@@ -220,14 +221,14 @@ fn rules_come_before_policies() {
     });
 }
 
-/// Becomes another user, who may do nothing.
+/// Makes this process run as another user, who has no rights.
 fn become_nobody() {
-    // SAFETY: a system call without memory.
+    // SAFETY: the system call uses no memory.
     unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
 }
 
 fn take_name(name: &'static std::ffi::CStr) {
-    // SAFETY: a string of C.
+    // SAFETY: the name is a string that ends with 0.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }
 
@@ -258,7 +259,7 @@ fn a_name_that_another_user_gives_itself_is_worth_nothing() {
         take_name(c"weir-plc");
         bind(any4(4211), SOCK_DGRAM);
     });
-    // Who was root when it bound its socket, and is not any longer.
+    // This process was root when it bound its socket, and no longer is.
     let former = Actor::new(&ground.receiver, || {
         take_name(c"weir-plc");
         bind(any4(4212), SOCK_DGRAM);
