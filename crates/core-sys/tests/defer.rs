@@ -174,9 +174,9 @@ fn ties_are_an_option() {
     assert_eq!(defer.next(None, Ties::Wait), None);
 }
 
-/// zhang2006 §3.2, Figure 4: the request of a process more urgent than the running one is completed
-/// at once (b); that of a less urgent one waits until the running process has ended, and comes
-/// before the switch to the next process if that is even less urgent (c).
+/// zhang2006 §3.2, Figure 4. Case (b): a request for a process that is more urgent than the running
+/// one is completed at once. Case (c): a request for a less urgent process waits until the running
+/// process has ended. It is completed before the switch to a process that is even less urgent.
 #[test]
 fn figure_4_of_zhang2006() {
     let (waiting, idle) = (20, None);

@@ -282,8 +282,8 @@ fn a_flood_for_nobody_is_nobodys() {
 
 /// This is the purpose of history. One packet in forty is for an urgent process that waits; the
 /// others are for a process less urgent than the running one. With zhang2006's prediction all of
-/// them disturb the running process. With history only those disturb it that are let through by
-/// `patience`.
+/// them disturb the running process. With history few of them do, because history is ignored only
+/// after `patience` deferrals.
 #[test]
 fn history_defers_what_the_most_urgent_waiting_lets_through() {
     let history = History::default();
