@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# The two commands of a newcomer are `make demo` and `make test`; `make` alone lists the rest. Every
-# target first sees to what it needs.
+# The two commands of a newcomer are `make demo` and `make test`. `make` alone lists the others.
+# Every target first installs what it needs.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# `make BOOTSTRAP=true …` leaves the check of the system's packages out, where they are not apt's.
+# `make BOOTSTRAP=true …` skips the check of the system's packages, for systems without apt.
 BOOTSTRAP ?= scripts/bootstrap.sh
-# Cargo counts its own jobs; make's flags would only reach the makefiles that build scripts run.
+# Cargo chooses its number of jobs itself. make's flags would only reach the makefiles that build
+# scripts run.
 ALONE := env -u MAKEFLAGS -u MFLAGS
-# --locked: what was tested is what is built; a dependency changes in a commit of Cargo.lock, never
-# by the way.
+# --locked makes sure that the tested dependencies are the built ones. A dependency changes only by
+# a commit of Cargo.lock.
 CARGO_TEST := $(ALONE) cargo test --locked
 
 TEST_PARTS := test-linux test-rtl test-format test-core test-host test-avr test-arm
-# What the parts build of this workspace.
+# The packages of this workspace that several parts build.
 HOST := -p weir-model -p weir-arrivals -p weir-sim -p weir-analysis -p weir-verify -p weir-report -p weir-generate -p weir-boards
 AVR := -p weir-emulate -p weir-cli
 ARM := -p weir-peer
-# The names of those tests in AVR that need QEMU and the compiler for Arm begin so.
+# Tests in AVR whose names begin like this need QEMU and the compiler for Arm.
 ARM_TESTS := cortex_m_ qemu_
 LINUX := -p weir-load -p weir-linux
 
@@ -39,7 +40,7 @@ quick: bootstrap-format ## what to run before each commit: format, Clippy, the t
 	$(ALONE) scripts/lint-rust.sh
 	$(CARGO_TEST) $(HOST) -p weir-core-sys -p weir-cli
 
-# What the parts below build of the workspace, at once.
+# Builds everything in the workspace that the parts below need, at once.
 build-tests:
 	$(CARGO_TEST) --no-run $(HOST) $(AVR) $(ARM) $(LINUX)
 
@@ -57,22 +58,23 @@ test-host: bootstrap-host ## quantities, the analysis against others' and agains
 	$(CARGO_TEST) $(HOST)
 
 test-avr: bootstrap-avr ## the weir command, the emulated ATmega128, the port, the examples of the README
-# Both commands together, as the scripts build them.
+# Both commands are built together, as the scripts build them.
 	$(CARGO_TEST) $(AVR) -- $(addprefix --skip ,$(ARM_TESTS)) # test-arm has them
 	$(ALONE) scripts/test-examples.sh
 
 test-arm: bootstrap-arm ## the emulated Cortex-M3, the lines and the wire to it, in the time of its guest; its port
 	$(CARGO_TEST) $(ARM)
-# The same packages as in test-avr: others would have other features, and be built anew.
+# The packages are the same as in test-avr, because other packages would have other features and
+# would be built again.
 	$(CARGO_TEST) $(AVR) -- $(ARM_TESTS)
 
 test-rtl: bootstrap-rtl ## silicon: lint, proofs with their mutants, simulation beside core/, the RISC-V board, cell counts
 	$(ALONE) scripts/test-rtl.sh
 
 test-linux: bootstrap-linux ## stock Linux: this kernel, between network namespaces of its own (skipped without root)
-# These run one after the other: some of them measure times.
+# These tests run one after the other, because some of them measure times.
 	RUST_TEST_THREADS=1 $(CARGO_TEST) $(LINUX) --lib --bins --test load
-# These wait more than they compute. Each has a thread, in which it waits for its turn
+# These tests wait more than they compute. Each has a thread, in which it waits for its turn
 # (crates/linux/tests/turn.rs).
 	RUST_TEST_THREADS=200 $(CARGO_TEST) $(LINUX) --test main
 

@@ -3,10 +3,9 @@
 #
 # Finds comments and prose beyond 100 columns in the files that git tracks, and prints their places.
 #
-# Left out are tables, headings, code that a comment shows, and a single word (a link, a command in
-# backticks) that cannot be broken; generated files; and the RTL of rtl/, whose lines are part of
-# netlists that have been placed.
-# Exit: 0 none, 1 some.
+# It ignores tables, headings, code in comments, and single words that cannot be broken (a link, a
+# command in backticks). It also ignores generated files, and the RTL of rtl/, whose lines are part
+# of netlists that have been placed. Exit: 0 none, 1 some.
 use strict;
 use warnings;
 use open qw(:std :encoding(UTF-8));

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Finds names in comments and prose that the tree does not have: links and their headings, paths,
-# documents, programs of make, experiments, sub-commands and crates of Weir.
+# Finds names in comments and prose that do not exist in the tree: links and their headings, paths,
+# documents, targets of make, experiments, sub-commands and crates of Weir.
 #
 # A path of Weir begins with a folder of its root. `*`, NAME and … stand for any name.
 # Exit: 0 all names exist, 1 some do not.
@@ -35,7 +35,7 @@ my ($enum) = text_of('crates/cli/src/main.rs') =~ /^enum Command \{(.*?)^\}/ms;
 my %commands = map { lc $_ => 1 } ($enum // '') =~ /^    ([A-Z]\w+)/mg;
 die "crates/cli/src/main.rs has no sub-commands that this script can read\n" unless $commands{check};
 
-# The headings of a page, as a link names them.
+# The headings of a page, in the form in which links name them.
 my %headings;
 sub has_heading {
     my ($page, $wanted) = @_;

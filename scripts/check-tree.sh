@@ -23,7 +23,7 @@ judge() {
     fi
 }
 
-# Files that cannot contain a comment, or are the licence.
+# Whether the file cannot contain a comment, or is the licence.
 has_no_comment() {
     case $1 in
     LICENSE-* | */LICENSE | Cargo.lock | */Cargo.lock | *.json | *.svg | *.wav | *.csv | */proptest-regressions/*.txt | .gitignore) true ;;
@@ -54,7 +54,7 @@ judge 'the type names above have two meanings, or are no nouns: see the glossary
 
 judge 'the comments and lines of prose above name what the tree does not have' scripts/check-references.pl
 
-# The oldest Rust that we promise is stated in Cargo.toml alone, and bootstrap asks for it.
+# Cargo.toml states the oldest supported Rust, and bootstrap reads it from there.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 judge "scripts/bootstrap.sh asks for another Rust than Cargo.toml's rust-version, $oldest" grep -qx "RUST_NEEDED=$oldest" scripts/bootstrap.sh
 needs_no_newer_rust() {
@@ -97,12 +97,12 @@ END
 have_common_features() { ! sharing_nothing | grep . >&2; }
 judge 'the packages above are built once for each of these sets of features: name the union in crates/report/Cargo.toml' have_common_features
 
-# Newer compilers accept `if let … && …` in this edition, and only the oldest one that we promise
-# would reject it.
+# Newer compilers accept `if let … && …` in this edition. Only the oldest supported compiler would
+# reject it.
 has_no_let_chain() { ! git grep -lzE 'let' -- '*.rs' | xargs -0 grep -PzHo '(?s)\b(if|while) let [^{;]*?\n\s*&& ' | tr '\0' '\n' | grep . >&2; }
 judge 'the conditions above chain let, which needs Rust 1.88: write a match, or filter the option' has_no_let_chain
 
-# A Debian that has nothing has no procps, and `kill` is of the shell there.
+# A minimal Debian has no procps, and there `kill` exists only in the shell.
 needs_no_procps() { ! git grep -nE 'Command::new\("(free|kill|pgrep|pidof|pkill|ps|sysctl|top|uptime|watch)"' -- '*.rs' >&2; }
 judge 'the programs above are in no Debian that has nothing: ask the kernel, as the crate nix does' needs_no_procps
 

@@ -32,8 +32,8 @@ flood() {
 flood "Without Weir: a wire at 100 kHz takes the whole processor" $build/without.elf
 flood "Behind Weir: 976 requests a second are served, the background goes on" $build/weir.elf
 
-# The turns of the background loop of the firmware $1 in half a second, under a flood if there is
-# one.
+# Prints the number of turns of the background loop of the firmware $1 in half a second, under the
+# flood given by further arguments, if any.
 progress() {
     $run "$1" --clock 4MHz --for 500ms --counter progress ${2:+--flood "INT0=$2"} --json | tr -d ' \n' |
         sed -n 's/.*"progress":{"count":\([0-9]*\)[,}].*/\1/p'

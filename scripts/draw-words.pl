@@ -16,7 +16,7 @@ srand $seed;
 
 my $C = qr{//[/!]?|/\*+|\*(?=\s)};
 my %MARKS = (rs => qr{//[/!]?}, sv => qr{//}, c => $C, h => $C, S => $C, toml => qr{#}, py => qr{#}, pl => qr{#}, sh => qr{#}, '' => qr{#});
-# The beginning of a message to the user, in Rust, in C and in scripts.
+# The beginning of a message to the user in Rust, in C and in scripts.
 my $MESSAGE = qr/miette!\(|help\(|#\[error\(|bail!\(|expected\(|refuse\(|#error|echo |die /;
 
 my (@comments, @messages);

@@ -53,7 +53,7 @@ if [ "${1-}" = --inside ]; then
     done
     [ ! -d "$root/mnt/cargo" ] || passed+=(CARGO_HOME=/mnt/cargo PIP_CACHE_DIR=/mnt/pip)
     home=~root
-    # Nothing is edited there, so cargo need not keep what makes the next build of a crate quicker.
+    # Nothing is edited there, so cargo need not keep the data for faster rebuilds of a crate.
     passed+=(CARGO_INCREMENTAL=0)
     # shellcheck disable=SC2016 # the inner shell expands it
     exec chroot "$root" /usr/bin/env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME="$home" \
@@ -104,7 +104,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Each command is a line of words, quoted for a shell.
+# Each command is a line of words that are quoted for a shell.
 commands=()
 if [ $# -gt 0 ]; then
     commands=("$(printf '%q ' "$@" | sed 's/ $//')")
@@ -342,7 +342,7 @@ say "the Debian is ready after $((SECONDS - begun)) s: Debian $(cat "$root/etc/d
 # ------------------------------------------------------------------------------------- the commands
 
 packages() { dpkg-query --admindir="$root/var/lib/dpkg" -W -f '${Package} ${Version}\n' | sort; }
-# Those installed packages that were asked for by name.
+# The installed packages that were requested by name.
 manual() { inside / apt-mark showmanual | sort; }
 
 quoted() {
@@ -356,7 +356,7 @@ objects=()
 unfinished=
 for command in "${commands[@]}"; do
     [ -z "$is_late" ] || break
-    # Two minutes are for what the command does beside its own time.
+    # Two minutes are reserved for what the command does outside its time limit.
     left=$((${minutes:-0} - (SECONDS + 59) / 60 - 2))
     command=${command//\{minutes\}/$((left > 1 ? left : 1))}
     say "running: $command"
@@ -382,7 +382,7 @@ echo "Debian $(cat "$root/etc/debian_version"), commit ${commit:0:12}${cached:+,
 printf '%-24s %4s %8s  %s\n' command exit time 'packages installed'
 for row in "${rows[@]}"; do echo "$row"; done
 for command in "${commands[@]:${#rows[@]}}"; do printf '%-24s not run\n' "$command"; done
-# The time was over before some commands began.
+# The time limit was reached before some commands began.
 if [ -n "$is_late" ] && [ -z "$unfinished" ] && [ ${#rows[@]} -lt ${#commands[@]} ]; then
     unfinished=${commands[${#rows[@]}]}
 fi

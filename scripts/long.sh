@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs one of the product's long tests: what `make test` tries in a short form, with all cases, and
-# the proofs, searches and simulations that are too long for it.
+# Runs one of the product's long tests: a test of `make test` with all cases instead of its short
+# form, or a proof, search or simulation that takes too long for `make test`.
 #
 #   scripts/long.sh --list     prints their names
 #   scripts/long.sh NAME       runs it

@@ -12,7 +12,8 @@
 # Exit: the command's own code; 3 if the network failed three times.
 set -eu
 
-# Messages of apt, pip, cargo and debootstrap when a server cannot be reached or breaks off.
+# The messages of apt, pip, cargo and debootstrap when a server cannot be reached or the connection
+# breaks.
 signs='Could not resolve|Temporary failure (in name resolution|resolving)|Could not connect|Unable to connect|Connection (refused|reset|timed out|failed)|[Cc]onnection broken|ConnectionError|[Tt]imed out|Network is unreachable|Failed to fetch|Hash Sum mismatch|spurious network error|failed to download|download of .* failed|[Cc]ould not connect to server|Retrying \(Retry|(50[0234]|429) +[A-Z]|Failed getting release|Couldn.t download|Couldn.t retrieve'
 
 said=$(mktemp)

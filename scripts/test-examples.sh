@@ -22,7 +22,7 @@ fail() {
     echo "FAILED: $*" >&2
 }
 
-# The tests have made this build already.
+# This build exists already if the tests have run.
 cargo build --locked -p weir-emulate -p weir-cli
 weir_run=${CARGO_TARGET_DIR:-target}/debug/weir-run
 weir=${CARGO_TARGET_DIR:-target}/debug/weir
@@ -53,10 +53,10 @@ compile() (
 
 for folder in examples/*; do
     name=$(basename "$folder")
-    # Examples with a script `run` are for another board: scripts/test-rtl.sh runs them.
+    # Examples with a script `run` are for another board. scripts/test-rtl.sh runs them.
     compgen -G "$folder/run.*" >/dev/null && continue
-    # crates/emulate/tests/cortex_m/generate.rs and crates/emulate/plugin/tests/node build and flood
-    # these.
+    # Examples for mps2-an385 are built and flooded by crates/emulate/tests/cortex_m/generate.rs and
+    # crates/emulate/plugin/tests/node.
     grep -qs '^board = "mps2-an385"' "$folder/system.toml" && continue
     if [ ! -f "$folder/main.c" ]; then
         # A system without a board: no firmware runs on it, but its guarantees must hold, also in a
@@ -70,7 +70,7 @@ for folder in examples/*; do
         continue
     fi
     elf=$root/$build/$name.elf
-    # The call is not in a condition, which would switch `set -e` off inside.
+    # This call must not be part of a condition, which would disable `set -e` inside the function.
     set +e
     compile "$folder" "$elf"
     code=$?
@@ -96,7 +96,7 @@ for folder in examples/*; do
     fi
     for line in "${expect[@]:1}"; do
         read -r counter least most <<<"$line"
-        # The counters' object: "NAME":{"count":4000,...}
+        # The object of the counters looks like "NAME":{"count":4000,...}
         value=$(tr -d ' \n' <<<"$result" | sed -n "s/.*\"counters\":{.*\"$counter\":{\"count\":\([0-9]*\)[,}].*/\1/p")
         if [ -n "$value" ] && [ "$value" -ge "$least" ] && [ "$value" -le "$most" ]; then
             pass

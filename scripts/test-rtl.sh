@@ -45,7 +45,7 @@ trap 'rm -rf "$out"' EXIT
 set -m
 trap 'for step in $(jobs -pr); do kill -- "-$step"; done; exit 130' INT TERM
 
-# Runs a step; its verdict and its time are left in $out.
+# Runs a step, and writes its verdict and its duration to $out.
 run() {
     local step=$1 begun=$SECONDS verdict=passed code
     # The step runs in a subshell with `set -e`, as a command of its own: a function in a condition

@@ -20,7 +20,7 @@ case ${1-} in
     ;;
 esac
 rows=()
-# Prints what the parts that have ended came to, a line each.
+# Prints a line per part that has ended, with its result.
 table() {
     [ ${#rows[@]} -gt 0 ] || return 0
     echo
@@ -44,7 +44,7 @@ logs=build/test
 rm -rf $logs
 mkdir -p $logs
 
-# The sum of the numbers after = in those lines of the standard input that begin with $1.
+# Prints the sum of the numbers after = in those lines of standard input that begin with $1.
 sum_of() { { grep -E "^$1" || true; } | cut -d= -f2 | awk '{ sum += $1 } END { print sum + 0 }'; }
 
 # The sum of the numbers for the word $2 (passed or failed) in the closing lines of test runners in
@@ -63,8 +63,8 @@ count() {
     echo "$sum"
 }
 
-# The skipped tests in the log $1: NAME; REASON. Cargo says "ignored" of a test, unittest says only
-# how many.
+# Prints the skipped tests in the log $1 as NAME; REASON. Cargo calls them "ignored", and unittest
+# prints only their number.
 skips() {
     sed -nE 's/^test (.*) \.\.\. ignored.*/\1; ignored/p; s/^(OK|FAILED) \(.*skipped=([0-9]+).*\)$/unittest; it skipped \2/p' "$1"
     sed -nE 's/^skipped: (.*)$/\1/p; s/^SKIPPED \[[0-9]+\] ([^:]*)[0-9:]*: (.*)$/\1; \2/p' "$1"
@@ -73,7 +73,7 @@ skips() {
 # A test's name may have its module before it.
 is_listed() { grep -v '^#' scripts/skipped | sed 's/: .*//' | grep -qxF -e "${1##*::}"; }
 
-# Makes a part, and keeps its exit code and its seconds.
+# Makes a part, and records its exit code and its duration in seconds.
 make_part() {
     local begun=$SECONDS code=0
     make --no-print-directory "$1" 2>&1 || code=$?
@@ -83,14 +83,14 @@ make_part() {
 passed=0
 failed=0
 skipped=0
-# Says what became of a part.
+# Prints the result of a part.
 judge() {
     local part=$1 log=$logs/$1.log code seconds
     read -r code seconds <"$logs/$part.end"
     local part_passed part_failed unlisted=0 part_skipped=0 verdict=passed line
     part_passed=$(count "$log" passed)
     part_failed=$(count "$log" failed)
-    # A part that failed without counting a failure, such as a build.
+    # A part can fail without counting a failure, for example if its build fails.
     [ "$code" = 0 ] || [ "$part_failed" -gt 0 ] || part_failed=1
     while IFS= read -r line; do
         part_skipped=$((part_skipped + 1))
@@ -118,8 +118,8 @@ waits=test-linux
 declare -A running=()
 # Each part has a process group of its own, which ends with this script.
 trap 'for process in "${!running[@]}"; do kill -- "-$process" 2>/dev/null; done' EXIT
-# What several parts need is built once, by all processors, before they run beside each other. What
-# does not build fails in its part. Ctrl-C reaches this build, and then this script.
+# What several parts need is built first, once and by all processors. If that build fails, its part
+# fails later. Ctrl-C reaches the build and then this script.
 begun=$SECONDS
 [ $# = 1 ] || make --no-print-directory build-tests || [ $? = 2 ]
 set -m

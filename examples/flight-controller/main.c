@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The handlers of a small aircraft's controller. Their limits come from system.toml: weir generate
- * system.toml --chip atmega128
+ * The handlers of a small aircraft's controller. Their limits come from system.toml:
+ * weir generate system.toml --chip atmega128
  */
 #include "weir_system.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A sensor on INT0 that may interrupt 100 times a second, in bursts of up to 5: whatever its wire
- * does, the main loop goes on.
+ * A sensor on INT0 may interrupt 100 times a second, in bursts of up to 5. Whatever its wire does,
+ * the main loop continues to run.
  */
 #include <avr/interrupt.h>
 #include <avr/io.h>

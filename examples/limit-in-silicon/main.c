@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Three sources behind the limiter in silicon, on the board soc: whatever their wires do, the main
- * loop goes on, and the limits cost it nothing.
+ * Three sources behind the limiter in silicon, on the board soc. Whatever their wires do, the main
+ * loop continues to run, and the limits cost it no time.
  */
 #include <weir/riscv.h>
 #include <weir/silicon.h>
@@ -16,7 +16,7 @@ volatile uint32_t progress;
 static weir_silicon_t limiter;
 static weir_work_t uart_work, radio_work; /* .exceeded: interrupts that left something to do */
 
-/* The event devices of the board: COUNT, POP, CONTROL; 8 words for each line. */
+/* The registers COUNT, POP and CONTROL of the board's event devices. Each line has 8 words. */
 static volatile uint32_t *const events = (volatile uint32_t *) 0x10030000;
 enum { COUNT, POP, CONTROL };
 
@@ -48,7 +48,7 @@ WEIR_RISCV_UNLIMITED(radio, 2)
     }
 }
 
-/* The limiter's own interrupt, when an overload begins. */
+/* The handler of the limiter's own interrupt, which comes when an overload begins. */
 WEIR_RISCV_UNLIMITED(overload, 8)
 {
     overloads |= weir_silicon_take_began(&limiter, 0);
@@ -56,7 +56,7 @@ WEIR_RISCV_UNLIMITED(overload, 8)
 
 WEIR_RISCV_TRAP(uart, encoder, radio, overload);
 
-/* Sets a source up and locks it: code that runs later, whatever its faults, cannot lift the limit.
+/* Sets up a source and locks it, so that faulty code cannot lift the limit later.
  * */
 static void limit(uint16_t source, bool bursty, uint32_t rate, uint8_t burst)
 {
@@ -68,7 +68,7 @@ static void limit(uint16_t source, bool bursty, uint32_t rate, uint8_t burst)
         error = weir_silicon_lock(&limiter, source);
     }
     while (error != WEIR_SILICON_OK) {
-        /* The limiter is not the one that system.toml describes: no line is switched on. */
+        /* The limiter is not the one that system.toml describes, so no line is enabled. */
     }
 }
 

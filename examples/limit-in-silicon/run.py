@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLOCK, CYCLES = 4_000_000, 2_000_000
-# Clocks from edge to edge on each wire.
+# The number of clocks between two edges on each wire.
 FLOODS = {0: 130, 1: 170, 2: 190}
 # The least and the most that half a second allows: interrupts by line (bucket 4 + 1 kHz, strict 2
 # kHz, bursty 6 per 50 ms), and units of work of the handlers that drain. The radio requests anew

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Runs the example without disturbing this machine: in a network namespace with an eth0 that leads
-# nowhere. Needs root, ip and ethtool. WEIR_LINUX names the program.
+# Runs the example without disturbing this machine, in a network namespace whose eth0 is not
+# connected to any network. It needs root, ip and ethtool. WEIR_LINUX names the program.
 set -euo pipefail
 cd "$(dirname "$0")"
 weir=${WEIR_LINUX:-weir-linux}
@@ -12,7 +12,7 @@ unshare --net bash -euo pipefail -c '
     ip link add eth0 type veth peer name other
     ip link set other up
     ip link set eth0 up
-    # A veth has a NAPI thread only with GRO.
+    # A veth device has a NAPI thread only if GRO is on.
     ethtool -K eth0 gro on
     "$weir" plan system.toml
     "$weir" run system.toml --state "$state" &

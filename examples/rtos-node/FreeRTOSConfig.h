@@ -4,16 +4,17 @@
 
 #include <stdint.h>
 
-/* What system.toml says: the generated header compares these. */
+/* These values are those of system.toml. The generated header compares them. */
 #define configMAX_PRIORITIES 25
 #define configTICK_RATE_HZ 1000u
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40
 
-/* ports/freertos: each worker has a pointer, and time is charged to whoever runs. */
+/* ports/freertos needs a pointer in each worker, and a call at each task switch, because it charges
+ * time to the running task. */
 void weir_freertos_switched(void *lane);
 #define configNUM_THREAD_LOCAL_STORAGE_POINTERS 1
 #define traceTASK_SWITCHED_IN() weir_freertos_switched(pxCurrentTCB->pvThreadLocalStoragePointers[0])
-/* The receivers' budgets begin anew. */
+/* The tick hook starts the next period of the receivers' budgets. */
 #define configUSE_TICK_HOOK 1
 
 #define configCPU_CLOCK_HZ 25000000u

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the example from what `weir generate` has written, and prints the path of its ELF.
+# Builds the example from the output of `weir generate`, and prints the path of its ELF file.
 #
 #   build.sh FOLDER      which has weir_system.h and weir_system.c; rtos-node.elf goes there, too
 #

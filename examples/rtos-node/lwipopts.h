@@ -2,7 +2,7 @@
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 
-/* What ports/freertos asks for. */
+/* ports/freertos requires these settings. */
 #define LWIP_TCPIP_CORE_LOCKING 1
 #define LWIP_SUPPORT_CUSTOM_PBUF 1
 
@@ -13,7 +13,7 @@
 #define LWIP_ERRNO_STDINCLUDE 1
 #define MEM_ALIGNMENT 4
 
-/* lwIP's thread only keeps time: frames are the workers' business. */
+/* lwIP's thread only handles timeouts, because the workers handle the frames. */
 #define TCPIP_THREAD_PRIO 3
 #define TCPIP_THREAD_STACKSIZE 3072
 #define TCPIP_MBOX_SIZE 8

@@ -30,7 +30,7 @@ void stop(void)
     }
 }
 
-/* What the card says of its next frame, and the first bytes of it. */
+/* Returns the card's description of its next frame, and reads the first bytes of the frame. */
 static weir_freertos_head_t head_of(uint32_t *words)
 {
     uint32_t status = card_status(), length = card_length(status);
@@ -42,7 +42,8 @@ static weir_freertos_head_t head_of(uint32_t *words)
     return (weir_freertos_head_t) {(uint16_t) length, false};
 }
 
-/* The card hands the checksum over behind a frame. The length of a broken one includes it. */
+/* The card delivers the checksum after a frame. The length of a broken frame includes the
+ * checksum. */
 static void rest_of(weir_freertos_head_t frame, uint32_t *words)
 {
     uint32_t all = (frame.length + 3u) / 4u;
@@ -81,7 +82,7 @@ void vApplicationTickHook(void)
     weir_freertos_refill(&weir_net);
 }
 
-/* A command is answered by itself, in the worker of its receiver. */
+/* Answers a command by returning it. Runs in the worker of the command's receiver. */
 static void obey(void *unused, struct udp_pcb *pcb, struct pbuf *command, const ip_addr_t *address, u16_t port)
 {
     (void) unused;
@@ -128,7 +129,7 @@ static err_t start_card(struct netif *of)
     return ERR_OK;
 }
 
-/* In lwIP's thread, which holds its core lock. */
+/* Starts the network. Runs in lwIP's thread, which holds the core lock. */
 static void start_network(void *unused)
 {
     (void) unused;
@@ -143,7 +144,8 @@ static void start_network(void *unused)
     serve(WEIR_PORT_line, note);
 }
 
-/* The work that matters: 400 of 1,000 parts of the processor, every 10 ms. */
+/* The control task, which must meet its deadlines: it needs 40 % of the processor, with a period of
+ * 10 ms. */
 static void control(void *unused)
 {
     (void) unused;
@@ -172,7 +174,7 @@ void vPortSVCHandler(void);
 void xPortPendSVHandler(void);
 void xPortSysTickHandler(void);
 
-/* A vector table for the board; yours comes with your chip's start-up code. */
+/* A vector table for this board. In your program it is part of the chip's start-up code. */
 extern uint32_t stack_end[];
 typedef void (*vector)(void);
 __attribute__((section(".vectors"), used)) const vector vectors[16 + BOARD_LINES] = {

@@ -35,7 +35,7 @@ int main(void)
     }
 }
 
-/* A vector table for the board; yours comes with your chip's start-up code. */
+/* A vector table for this board. In your program it is part of the chip's start-up code. */
 static void stop(void)
 {
     for (;;) {

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Runs every experiment in each of its forms, and the product's long tests, and notes in
-# papers/ledger.json what was seen; then times the commands, the simulator and the board soc. (The
-# placements of regehr2005/table3 are data: rtl/limit/area/run.py repeats them.) All run, then the
-# exit code tells whether every claim was met.
+# Runs every experiment in each of its forms, and the product's long tests, and records the results
+# in papers/ledger.json. Then measures the speed of the commands, of the simulator and of the board
+# soc. (The placements of regehr2005/table3 are committed data; rtl/limit/area/run.py repeats them.)
+# A failure stops nothing. The exit code tells whether every claim was met.
 set -euo pipefail
 [[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."

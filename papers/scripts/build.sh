@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds `weir` and `weir-lab`, which stand in one folder.
+# Builds `weir` and `weir-lab` into the same folder.
 #
 #   papers/scripts/build.sh [--release]      builds them
 #   papers/scripts/build.sh --path [--release]    prints the folder
@@ -22,7 +22,7 @@ for argument; do
         ;;
     esac
 done
-# Both workspaces build into one folder, whatever each takes a relative path to be relative to.
+# Both workspaces must build into the same folder, so a relative path is made absolute first.
 CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export CARGO_TARGET_DIR
 if [ -n "$path" ]; then

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests the programs of papers/ themselves: Clippy, their own tests, and what the node refuses.
+# Tests the programs of papers/ themselves: runs Clippy and their own tests, and checks which
+# arguments the node rejects.
 set -euo pipefail
 [[ ${1-} != @(-h|--help) ]] || exec sed -n '4,/^set /s/^# \{0,1\}//p' "$0"
 cd "$(dirname "$0")/../.."

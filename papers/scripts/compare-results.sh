@@ -47,7 +47,7 @@ build() (
     echo "$PWD/target/debug"
 )
 
-# Writes the results of the tree $1 into $2, unless they are there.
+# Writes the results of the tree $1 into $2, unless they exist already.
 results() {
     local tree=$1 to=$2 built name file experiments=papers/experiments
     [ -d "$tree/papers" ] || experiments=experiments
@@ -63,7 +63,7 @@ results() {
         # A missed claim is a result, too. table2 writes the board's costs.
         (cd "$tree" && "$built/weir" reproduce "$name" --json "${quick[@]}" --out "$to" >"$to/$name.out" 2>"$to/$name.err") || [ $? = 1 ] ||
             fail "$name failed: see $to/$name.err"
-        # Messages name files of the tree, and say how long something takes.
+        # Remove what differs in messages between two runs: paths of the tree, and durations.
         sed -i "/ of [0-9]* runs/d; s#$to/##; s#$tree/##; s#papers/experiments#experiments#g" "$to/$name".{out,err}
         [ "$name" != regehr2005/table2 ] || grep -v '^#' "$tree/boards/atmega128/costs.toml" >"$to/$name.costs"
         git -C "$tree" checkout --quiet -- boards/atmega128/costs.toml
@@ -71,7 +71,7 @@ results() {
     done
 }
 
-# All experiments use one simulator of the board soc.
+# All experiments share one simulator of the board soc.
 WEIR_SOC=$(boards/soc/build.sh) || fail "the board soc cannot be built"
 export WEIR_SOC
 before=$PWD/build/compare/$commit

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Tests the programs of papers/, then as many experiments and long tests as a time allows (weir-lab
-# due --help).
+# Tests the programs of papers/. Then runs as many experiments and long tests as fit into the given
+# time (weir-lab due --help).
 #
 #   papers/scripts/due.sh [MINUTES]      20 if none is given
 set -euo pipefail

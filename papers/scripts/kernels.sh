@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Sees to the kernels of an experiment on Linux: those that its file names, built for the guest.
+# Provides the kernels of an experiment on Linux: downloads those that its file names, and builds
+# them for the guest.
 #
 #   papers/scripts/kernels.sh PAPER/NAME
 #
@@ -16,8 +17,8 @@ file=papers/experiments/${1-}.toml
     exit 2
 }
 
-# The first is the experiment's own; the baseline `rt` has the same with PREEMPT_RT. An experiment
-# without one has that of its base.
+# The first kernel is the experiment's own. The baseline `rt` uses the same version with PREEMPT_RT.
+# An experiment without a kernel uses that of its base.
 if ! grep -q '^kernel = ' "$file"; then
     base=$(sed -n 's/^base = "\(.*\)"$/\1/p' "$file")
     [ -z "$base" ] || exec "$0" "$(dirname "$1")/$base"

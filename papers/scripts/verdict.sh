@@ -5,7 +5,7 @@
 passed=0
 failed=0
 
-# Counts NAME as passed if CODE is 0. Else says that it failed.
+# Counts NAME as passed if CODE is 0. Otherwise prints that it failed.
 #
 #   verdict CODE NAME
 verdict() {
@@ -17,7 +17,7 @@ verdict() {
     fi
 }
 
-# Says of what there were how many, followed by MORE; succeeds if none failed.
+# Prints how many WHAT passed and failed, followed by MORE. Succeeds if none failed.
 #
 #   verdicts WHAT [MORE]
 verdicts() {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What lwIP asks of the compiler and of the board. */
+/* Definitions for lwIP that depend on the compiler and the board. */
 #ifndef LWIP_ARCH_CC_H
 #define LWIP_ARCH_CC_H
 
