@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The flip-flops of a synchroniser: weir_limit_ff with what tools must know of these, which they read where a register is declared. They belong close
-// together (async_reg); nothing is to be made of them (keep), and in particular no shift register (shreg_extract): the stages of one are cells of a memory,
-// which settle nothing.
+// The flip-flops of a synchroniser: a weir_limit_ff with attributes that tools read at the declaration of a register. The flip-flops must be placed
+// close together (async_reg) and must not be optimised (keep). In particular they must not become a shift register (shreg_extract), whose stages are
+// memory cells and do not resolve metastability.
 `default_nettype none
 
 module weir_limit_sync_ff #(

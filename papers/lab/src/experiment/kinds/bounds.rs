@@ -41,7 +41,7 @@ struct Bounds {
     /// The number of runs of each case that the file states.
     #[serde(default)]
     runs: u64,
-    /// The largest number of runs of such a case in the form `--quick`.
+    /// The largest number of runs of each stated case in the form `--quick`.
     quick: Option<NonZeroU64>,
     /// The seed of all random numbers.
     seed: u64,
