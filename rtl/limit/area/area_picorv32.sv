@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A small system around PicoRV32 in its default configuration plus interrupts, with 4 KiB of block
-// RAM and area_pins. The processor itself latches requests.
+// A small system around PicoRV32 as it is by default, but with interrupts: 4 KiB of block RAM and area_pins. The processor latches requests itself.
 `default_nettype none
 
 module area_picorv32 #(
@@ -44,7 +43,7 @@ module area_picorv32 #(
       .request_o(request)
   );
 
-  // The processor uses the lines 0 to 2 itself.
+  // Lines 0 to 2 are the processor's own.
   picorv32 #(
       .ENABLE_IRQ (1),
       .MASKED_IRQ (32'hffff_fff8 << PINS)

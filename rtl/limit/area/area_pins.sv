@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The part that both systems of Table 3 have in addition to their processor and memory: an output
-// register, and interrupt pins whose rising edges are requests. The first LIMITED pins have the
-// limiter between their edge and the processor. As in regehr2005 §8, the rate is the limiter's only
-// register and is write-only. The systems differ only in the limiter.
+// What both systems of Table 3 have beside their processor and memory: an output register, and interrupt pins whose rising edges are requests.
+// With LIMITED the first so many pins have the limiter between their edge and the processor, with the rate as the only register, write-only,
+// as in regehr2005 §8. The limiter is the only difference.
 //
-// Synthesis maps this module and the rest of the system separately and joins them afterwards, with
-// and without the limiter. Otherwise the difference would be that of two runs of a heuristic over
-// the processor: any addition to the design changes its size by up to 50 cells, in either
-// direction.
+// Synthesis maps this module and the rest of the system each for itself and joins them afterwards, with and without limiter alike. Else the
+// difference is that of two runs of a heuristic over the processor: anything new in the design moves its size by up to 50 cells, either way.
 `default_nettype none
 
 (* keep_hierarchy *)
@@ -18,15 +15,14 @@ module area_pins #(
     parameter int RATE_BITS = 10
 ) (
     input wire clk_i,
-    // A write of the processor to register `register_i` below 0x1000_0000: 0 is the output, and 4 +
-    // s is the rate of pin s. (1 belongs to area_vexriscv.sv.) The register number consists of low
-    // address bits that the memory uses, too, so that the limiter needs no additional bit.
+    // A write of the processor to register `register_i` below 0x1000_0000: 0 the output, 4 + s the rate of pin s. (1 is for area_vexriscv.sv.)
+    // Low bits of the address, which the memory has too: the limiter needs no bit that is not there without it.
     input wire write_i,
     input wire [2:0] register_i,
     input wire [31:0] data_i,
     input wire [PINS-1:0] pins_i,
     output logic [7:0] output_o,
-    // High for one clock per request.
+    // One clock per request.
     output wire [PINS-1:0] request_o
 );
   always_ff @(posedge clk_i) if (write_i && register_i == 3'd0) output_o <= data_i[7:0];
@@ -50,9 +46,8 @@ module area_pins #(
       weir_limit_line #(
           .PHASE_BITS(PHASE_BITS),
           .RATE_BITS(RATE_BITS),
-          // The limiter starts closed, so nothing passes before the processor has written a rate.
-          // Any other reset value would cost two inverters, because the flip-flops of iCE40 start
-          // with 0.
+          // Nothing passes before the processor has written a rate, since the limiter begins closed. Any other value costs two inverters: the
+          // flip-flops of iCE40 begin with 0.
           .RATE_RESET('0),
           .RESET(0),
           .READBACK(0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A small system around VexRiscv_Min with 4 KiB of block RAM, area_pins, and a minimal interrupt
-// controller: a bit per pin, which a request sets and writing a one clears.
+// A small system around VexRiscv_Min: 4 KiB of block RAM, area_pins, and what an interrupt controller is at the least: a bit per pin, set by a
+// request and cleared by writing a one to it.
 `default_nettype none
 
 module area_vexriscv #(

@@ -25,7 +25,7 @@ CPUS = {
     "picorv32": ("pythondata_cpu_picorv32", "picorv32.v", "area_picorv32"),
 }
 
-# The register map is a package, so it comes first.
+# The map of the registers comes first, because it is a package.
 LIMIT = [
     "registers/generated/weir_limit_map.sv",
     "src/weir_limit_ff.sv",
@@ -34,7 +34,7 @@ LIMIT = [
     "src/weir_limit_source.sv",
     "src/weir_limit_line.sv",
 ]
-# The sources of the whole block with bus, synchronisers and outputs, whose cells are counted.
+# The sources of the block that is counted as a whole, with bus, synchronisers and outputs.
 WHOLE = LIMIT + [
     "src/weir_limit_lines.sv",
     "src/weir_limit_scan_memory.sv",
@@ -48,15 +48,15 @@ WHOLE = LIMIT + [
     "src/weir_limit_output.sv",
     "src/weir_limit.sv",
 ]
-# LEAST: the smallest shape, with as few features as the sources of the systems have: strict,
-# write-only, and a pulse per delivery. The other shape has every feature except messages.
+# LEAST: strict, write-only, a pulse per delivery: as little as the sources of the systems have. The
+# other shape has every feature but messages.
 LEAST = {"PULSE": 1} | dict.fromkeys(("READBACK", "ENABLES", "LIMITS", "OVERLOAD", "LOCK", "BYPASS"), 0)
 WHOLE_PARAMETERS = {
     "apb": {"FORM": 0, "PHASE_BITS": 14, "RATE_BITS": 10} | LEAST,
     "memory": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16} | LEAST,
     "memory-all": {"FORM": 1, "PHASE_BITS": 16, "RATE_BITS": 16, "BURST_BITS": 8, "HELD_BITS": 8},
 }
-# Designs with more pins than the packages have.
+# Designs that have more pins than the packages.
 NOT_PACKED = ("memory", "memory-all")
 
 
@@ -160,8 +160,7 @@ class Flow:
             raise CannotRun("scripts/python-env.sh rtl failed")
         self.environment = Path(run.stdout.strip())
         BUILD.mkdir(parents=True, exist_ok=True)
-        # The files are copied next to the others, so that the tools do not depend on the location
-        # of the packages.
+        # The files are copied beside the others, so that no tool sees where the packages are.
         for package, file, _ in CPUS.values():
             found = sorted(self.environment.glob(f"lib/python3*/site-packages/{package}/verilog/{file}"))
             if not found:

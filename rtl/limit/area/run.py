@@ -29,11 +29,11 @@ RUN_COLUMNS = ["cpu", "device", "sources", "seed", "cells", "flip_flops", "fmax_
 PATH_COLUMNS = ["cpu", "device", "seed", "fmax_mhz", "cells", "limiter_cells"]
 COUNT_COLUMNS = ["design", "device", "pins", "sources", "clock_mhz", "phase_bits", "rate_bits", "luts", "carries", "flip_flops", "memories", "cells"]
 
-# The plan has the seeds from 1 to this one. Each seed is placed in all systems before the next one.
-# rtl/limit/area/measured/README.md explains the number.
+# The plan has seeds 1 to this one, each in all systems before the next;
+# rtl/limit/area/measured/README.md says why so many.
 LAST_SEED = 112
-# The last seed of the placements whose slowest path is examined. Keeping the names of cells changes
-# the netlist, so these are not the runs of the plan.
+# The last seed of placements whose slowest path is examined; with the names of its cells the
+# netlist is another one, so these are not the runs of the plan.
 LAST_PATH_SEED = 6
 # The processor whose systems --quick checks.
 QUICK_CPU = "picorv32"
@@ -179,13 +179,12 @@ def differences(flow, pool, quick):
         before = committed.get(tuple(line[name] for name in COUNT_COLUMNS[:5]))
         if before != line:
             found.append(f"{design.folder.name}: counts.csv has {before}, the RTL gives {line}")
-    # The same number of cells may come from a different netlist, whose timing was not measured.
+    # The same number of cells may be another netlist, whose timing was not measured.
     for design in of_systems:
         before = runs.get((design.name, design.device, str(design.sources), "1"))
         if before is None or before["netlist"] != netlists[design]:
             found.append(f"{design.folder.name}: runs.csv is of netlist {before and before['netlist']}, the RTL gives {netlists[design]}")
-    # The same netlist is placed in the same way, if the tools are the same. One placement suffices
-    # to show that.
+    # A netlist that is the same is placed as before, if the tools are: one shows that.
     if not found and not quick:
         design = of_systems[0]
         line = run_line(design, 1, netlists[design], flow.place_and_route(design, 1))
@@ -205,7 +204,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="tools that run side by side (2)")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     arguments = parser.parse_args()
-    # SIGTERM acts like Ctrl-C: the script waits for running processes.
+    # SIGTERM acts like Ctrl-C: running processes are waited for.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if arguments.jobs < 1:
         parser.error("--jobs: at least 1")

@@ -62,12 +62,12 @@ pub enum Remedy {
     /// limit all of them.
     PriorityOf(usize),
     /// Use the flavour of the port in which every limit can have its own channel
-    /// ([`OTHER_FLAVOUR`](crate::OTHER_FLAVOUR)).
+    /// ([`OTHER_FLAVOUR`](crate::tune::OTHER_FLAVOUR)).
     OtherFlavour,
     /// Move the limit of the source with this index to hardware.
     InHardware(usize),
     /// Move the limit of the source with the first index to the timer channel with the second index
-    /// in [`Platform::channels`](crate::Platform::channels).
+    /// in [`Platform::channels`](crate::tune::Platform::channels).
     OtherTimer(usize, usize),
     /// Raise the over-admission to this share: 0.1 is 10 %.
     OverAdmission(f64),
