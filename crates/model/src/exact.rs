@@ -160,7 +160,7 @@ impl ExactTime {
             TimeForm::Cycles(cycles) => Some(cycles),
             TimeForm::Seconds(seconds) => match seconds.fraction(u128::from(clock_hz)) {
                 Some((numerator, denominator)) => round.divide(numerator, denominator),
-                // The time is below 10⁻³⁸ s here, because the parser only accepts up to 10⁹ s.
+                // The number is below 10⁻³⁸, or beyond the 10⁹ s that the parser accepts.
                 None => Some(u64::from(round == Round::Up)),
             },
         }

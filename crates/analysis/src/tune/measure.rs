@@ -37,8 +37,8 @@ pub struct Measure {
 /// that rounding errors cannot reach, so that the order is total and repeatable.
 pub type MeasureKey = (Reverse<Percent>, u64, u64, u64, u64);
 
-/// The sort key for [`Aim::Knee`](crate::tune::Aim::Knee): the scale, then the product of overhead and
-/// longest delay, then [`MeasureKey`].
+/// The sort key for [`Aim::Knee`](crate::tune::Aim::Knee): the scale, then the product of overhead
+/// and longest delay, then [`MeasureKey`].
 pub type KneeKey = (Reverse<Percent>, u128, MeasureKey);
 
 impl Measure {

@@ -366,8 +366,8 @@ impl Session {
         Some((found, text))
     }
 
-    /// The file's text with the limits of the plan; `None` if the text cannot be read back or means
-    /// other limits than planned.
+    /// The file's text with the limits of the plan; `None` if the text cannot be read back or does
+    /// not mean what was planned.
     fn read_back(&self, plan: &LimitPlan) -> Option<String> {
         let text = write_back(&self.text, &self.system, &self.platform, plan).ok()?;
         let read = read(&self.name, &text).ok()?;

@@ -414,8 +414,8 @@ impl InterfaceThreads<'_> {
         }
     }
 
-    /// The worst cost of the thread's work for a packet. It is the sum of the largest of each part,
-    /// as in `weir linux plan`.
+    /// The worst cost of the thread's work for a packet, from the largest of each part, as in
+    /// `weir linux plan`. With demultiplexing the thread does the top half only.
     fn per_packet(&self, system: &System) -> Cost {
         let is_demultiplexed = system.linux.mode.facts().demultiplexes;
         let (top, bottom) =

@@ -29,6 +29,8 @@
 #ifndef WEIR_FREERTOS_H
 #define WEIR_FREERTOS_H
 
+#include <assert.h>
+
 #include "FreeRTOS.h"
 #include "task.h"
 
@@ -65,13 +67,13 @@
 #ifndef WEIR_FREERTOS_HEAD
 #define WEIR_FREERTOS_HEAD 60u
 #endif
-_Static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
+static_assert(WEIR_FREERTOS_HEAD >= 60u && WEIR_FREERTOS_HEAD % 4u == 0, "WEIR_FREERTOS_HEAD is in whole words, and at least 60");
 
 /** The number of bytes behind a frame's head that count as another unit of work. */
 #ifndef WEIR_FREERTOS_UNIT
 #define WEIR_FREERTOS_UNIT 64u
 #endif
-_Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
+static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 
 /**
  * The index of the thread-local pointer that this port uses, below
@@ -80,8 +82,8 @@ _Static_assert(WEIR_FREERTOS_UNIT > 0u, "WEIR_FREERTOS_UNIT is at least 1");
 #ifndef WEIR_FREERTOS_POINTER
 #define WEIR_FREERTOS_POINTER 0
 #endif
-_Static_assert(WEIR_FREERTOS_POINTER < configNUM_THREAD_LOCAL_STORAGE_POINTERS,
-               "WEIR_FREERTOS_POINTER is below configNUM_THREAD_LOCAL_STORAGE_POINTERS");
+static_assert(WEIR_FREERTOS_POINTER < configNUM_THREAD_LOCAL_STORAGE_POINTERS,
+              "WEIR_FREERTOS_POINTER is below configNUM_THREAD_LOCAL_STORAGE_POINTERS");
 
 /** The number of bytes in each buffer that the stack may use, for example for its own descriptor of
  * the frame. */
