@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Measures what interrupts cost, and in whose time (zhang2006 §4: the time of net_rx_action and the
- * packets that each process received). It only counts; user level computes from the differences
- * between two readings to whom the time is charged.
+ * Measures what interrupts cost, and in whose time they run (zhang2006 §4: the time of
+ * net_rx_action and the packets that each process received). These programs only count. The program
+ * in user space reads the counters, and computes from the differences which processes to charge.
  *
  * Each program runs once for an interrupt, a soft interrupt or a poll of a device. Only
- * account_delivered runs once for each packet that a socket receives, and is attached only on
- * request.
+ * account_delivered runs for each packet that a socket receives. It is attached only on request.
  */
 #include "kernel.h"
 
@@ -14,7 +13,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* enum of <linux/interrupt.h>. */
+/* The number of the soft interrupt that receives packets (<linux/interrupt.h>). */
 #define NET_RX_SOFTIRQ 3u
 
 struct {
@@ -38,7 +37,7 @@ struct {
     __type(value, weir_account_lost_t);
 } lost SEC(".maps");
 
-/* Numbers of the network devices' interrupts, set by user level. */
+/* Numbers of the network devices' interrupts. The program in user space sets them. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 4096);
@@ -46,12 +45,12 @@ struct {
     __type(value, __u8);
 } network_interrupts SEC(".maps");
 
-/* Interrupts and soft interrupts that a CPU has begun. */
+/* The interrupt and the soft interrupt that are running on a CPU. Times are in ns. */
 struct running {
-    __u64 handler_began;
-    __u64 handled; /* ns in handlers until now */
+    __u64 handler_began; /* 0 if no handler is running */
+    __u64 handled;       /* sum of the times of all handlers so far */
     __u64 soft_began;
-    __u64 handled_before; /* `handled` when the soft interrupt began */
+    __u64 handled_before; /* the value of `handled` when the soft interrupt began */
 };
 
 struct {
@@ -83,7 +82,7 @@ static __always_inline weir_account_place_t here(void)
     return (weir_account_place_t) {.cpu = bpf_get_smp_processor_id(), .host = host};
 }
 
-/* The counters of this place, or NULL if there is no room for another place. */
+/* Finds the counters of this CPU and host, or creates them. NULL if the map is full. */
 static __always_inline weir_account_spent_t *spent_here(void)
 {
     weir_account_place_t place = here();
@@ -174,9 +173,9 @@ int BPF_PROG(account_soft_ends, unsigned int which)
 }
 
 /*
- * Counts the packets that a device received. Packets that one device of the kernel passes to
- * another (the backlog of a CPU, tunnels) were counted where they arrived; a veth is such a device,
- * too, unless its packets have a thread.
+ * Counts the packets that a poll has taken from a device. Virtual devices, such as the backlog of a
+ * CPU or a tunnel, are left out, since their packets were counted where they arrived. A veth is
+ * left out, too, unless a thread polls it.
  */
 SEC("tp_btf/napi_poll")
 int BPF_PROG(account_polled, struct napi_struct *napi, int work, int budget)
@@ -203,8 +202,8 @@ static __always_inline bool count(const weir_account_delivery_t *delivery, __u64
 }
 
 /*
- * Counts a packet, or several that were joined, for a socket. All work on it is done except for
- * queueing it.
+ * Counts a packet, or several that were joined, for the socket that receives it. At this point only
+ * the queueing of the packet remains to be done.
  */
 SEC("cgroup_skb/ingress")
 int account_delivered(struct __sk_buff *skb)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Mode exact (lee2010 §4): finds the receiver of each packet before the kernel spends anything on
- * it, and gives the packet to the kernel thread of the receiver's class, which the kernel's own
- * scheduler runs at its place. Packets without a receiver are left to the kernel unchanged.
+ * Mode exact (lee2010 §4). The program finds the receiver of each packet before the kernel spends
+ * time on the packet, and gives the packet to a kernel thread of the receiver's class. The kernel's
+ * scheduler runs that thread at the urgency of the class. Packets without a receiver are left to
+ * the kernel unchanged.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -22,12 +23,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define PTP_GENERAL 320u
 
 /**
- * Most bytes of a frame that are read, so that the verifier sees a bound. All headers that the core
- * follows are shorter.
+ * Most bytes of a frame that are read. The verifier needs such a bound. The headers that core's
+ * parser follows are always shorter.
  */
 #define DEEPEST 0x3fffu
 
-/* User level sets the number of rows, one for each CPU. */
+/* The counters of each CPU. User space sets the number of elements before loading. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
@@ -56,8 +57,9 @@ struct table table_a SEC(".maps");
 struct table table_b SEC(".maps");
 
 /*
- * The tables that are in use, one for each family. A change of this map waits for the programs that
- * run, so afterwards no program reads the former tables.
+ * The tables that are in use, one for each version of IP. When user space changes this map, the
+ * kernel waits until all running programs have ended. So after the change, no program reads the
+ * former tables.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -66,7 +68,7 @@ struct {
     __array(values, struct table);
 } in_use SEC(".maps") = {.values = {&table_a}};
 
-/* One entry per CPU that has a kernel thread for the class. */
+/* The CPUMAP of a class. It has an entry for each CPU on which the class has a kernel thread. */
 struct threads {
     __uint(type, BPF_MAP_TYPE_CPUMAP);
     __uint(max_entries, 1);
@@ -83,7 +85,10 @@ struct threads class_5 SEC(".maps");
 struct threads class_6 SEC(".maps");
 struct threads class_7 SEC(".maps");
 
-/** The frame as the core reads it: the frame itself, or its first WEIR_DEMUX_PLAIN bytes. */
+/**
+ * A frame, as core's parser reads it. If `is_plain` is true, `plain` points to its first
+ * WEIR_DEMUX_PLAIN bytes, whose presence has been checked. Otherwise each byte is checked.
+ */
 typedef struct {
     struct xdp_md *ctx;
     const uint8_t *plain;
@@ -91,13 +96,13 @@ typedef struct {
 } frame_t;
 
 /*
- * This function and the next one that is not static are not inlined, so that the verifier checks
- * each of them once, for any arguments. Otherwise their callers would have too many paths.
+ * This function and weir_xdp_parse_any() are not inlined, so that the verifier checks each of them
+ * once, for any arguments. Otherwise their callers would have too many paths to verify.
  */
 __noinline int weir_xdp_byte_at(struct xdp_md *ctx, uint32_t at)
 {
     const uint8_t *byte = (const uint8_t *) (long) ctx->data + (at & DEEPEST);
-    /* The core has compared it with the length already, which the verifier does not know. */
+    /* Core's parser has already checked `at` against the length, but the verifier cannot know. */
     return byte + 1 <= (const uint8_t *) (long) ctx->data_end ? *byte : 0;
 }
 
@@ -116,7 +121,10 @@ static __always_inline uint16_t weir_xdp_be16(const void *frame, uint16_t at)
     return (uint16_t) ((uint16_t) (weir_xdp_byte(frame, at) << 8) | weir_xdp_byte(frame, (uint16_t) (at + 1u)));
 }
 
-/* Returns XDP_REDIRECT, or XDP_PASS if the class has no thread on that CPU. */
+/*
+ * Redirects the packet to the thread of a class on a CPU. Returns XDP_REDIRECT, or XDP_PASS if the
+ * class has no thread on that CPU.
+ */
 static __always_inline long give(uint8_t which, uint32_t cpu)
 {
     switch (which) {
@@ -145,14 +153,14 @@ static __always_inline bool is_clocks(uint8_t protocol, uint16_t port)
 }
 
 /*
- * The reason for leaving a packet to the kernel, whatever is bound; WEIR_XDP_NO_RECEIVER if the
- * table decides.
+ * The reason why a packet is left to the kernel whichever ports are bound. WEIR_XDP_NO_RECEIVER if
+ * there is none, so that the table decides.
  */
 static __always_inline uint8_t untouched(const weir_demux_packet_t *packet)
 {
     switch (packet->outcome) {
     case WEIR_DEMUX_PORT:
-        /* Any additional delay would make a clock's packets less exact. */
+        /* Any additional delay would make the synchronisation of clocks less exact. */
         return is_clocks(packet->protocol, packet->port) ? WEIR_XDP_PTP : WEIR_XDP_NO_RECEIVER;
     case WEIR_DEMUX_NOT_IP:
         if (packet->ethertype == ETHERTYPE_ARP) {
@@ -181,7 +189,10 @@ static __always_inline void count_port(uint8_t protocol, uint16_t port, uint32_t
     }
 }
 
-/* Gives the packet to its class's thread where the table says; false if there is none. */
+/*
+ * Gives the packet to the thread of its class, on the CPU that the table names. Returns false if
+ * there is no such thread.
+ */
 static __always_inline bool is_given(const weir_xdp_table_t *table, uint8_t class, uint32_t cpu, weir_xdp_counts_t *count)
 {
     uint8_t which = class & (WEIR_XDP_CLASSES - 1u);
@@ -193,7 +204,7 @@ static __always_inline bool is_given(const weir_xdp_table_t *table, uint8_t clas
     return true;
 }
 
-/* For the verifier, which assumes any arguments, `packet` may be null. */
+/* Parses a frame of any form. The verifier assumes that `packet` may be null, hence the check. */
 __noinline int weir_xdp_parse_any(struct xdp_md *ctx, uint32_t length, weir_demux_packet_t *packet)
 {
     if (packet) {
@@ -212,8 +223,9 @@ static __always_inline const weir_xdp_table_t *table_in_use(bool is_v6)
 }
 
 /*
- * Compilers know the possible reasons from the switch of untouched(), and drop the comparison. The
- * verifier does not know them, and refuses the program (clang 19). So the reason is hidden from the
+ * Counts a packet that is left to the kernel. The compiler knows the possible reasons from the
+ * switch in untouched(), and would drop the comparison. The verifier does not know them, and would
+ * then refuse the program (clang 19). So the assembly hides the value of the reason from the
  * compiler.
  */
 static __always_inline void count_left(weir_xdp_counts_t *count, uint32_t reason)
@@ -225,8 +237,8 @@ static __always_inline void count_left(weir_xdp_counts_t *count, uint32_t reason
 }
 
 /*
- * What is not whole UDP or TCP with its headers at their usual places and a port that is bound. A
- * function of its own, so that what it keeps on the stack costs those that are nothing.
+ * Handles all packets that is_usual() does not. It is not inlined, so that the variables on its
+ * stack cost the usual packets nothing.
  */
 static __noinline int unusual(struct xdp_md *ctx, uint32_t length, uint32_t cpu, weir_xdp_counts_t *count)
 {
@@ -254,8 +266,9 @@ static __noinline int unusual(struct xdp_md *ctx, uint32_t length, uint32_t cpu,
 }
 
 /*
- * UDP and TCP for a port that is bound, in frames of which nothing has to be searched; false for
- * all others. It is compiled once for each version of IP, so that all places are constants.
+ * Handles UDP and TCP packets for a bound port whose headers are at their usual offsets. Returns
+ * false for all other packets. It is compiled once for each version of IP, so that all offsets are
+ * constants.
  */
 static __always_inline bool is_usual(const uint8_t *data, uint32_t length, bool is_v6, uint32_t cpu, weir_xdp_counts_t *count)
 {
@@ -303,8 +316,8 @@ int weir_demux(struct xdp_md *ctx)
 }
 
 /*
- * Runs once for each bulk of at most 8 packets for a thread's queue, and counts those that found it
- * full.
+ * Counts packets that found a thread's queue full. It runs once for each batch of at most 8 packets
+ * that is put into a queue.
  */
 SEC("tp_btf/xdp_cpumap_enqueue")
 int weir_dropped(uint64_t *arguments)

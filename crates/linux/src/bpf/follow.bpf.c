@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Reports to user level which processes receive on which ports, as that changes, and their
- * urgencies.
+ * Reports to user space which processes receive on which ports, and changes of that, with the
+ * urgencies of the processes.
  *
- * Everything is reported in one kind of record: changes in the ring buffer, and existing objects by
- * the iterators. User level (src/receivers/record.rs) has the same record.
+ * All reports are records of the same type. Changes are reported through the ring buffer, and the
+ * iterators report existing sockets and threads. src/receivers/record.rs decodes the records.
  */
 #include "kernel.h"
 
@@ -14,32 +14,32 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
-/* In several languages listeners are multipath TCP by default. Their packets are TCP's. */
+/* In several languages, listeners use multipath TCP by default. Their packets are TCP packets. */
 #define IPPROTO_MPTCP 262
-/* UDP's sockets have states of TCP. */
+/* States of a socket. UDP sockets use the states of TCP, too. */
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define AF_INET 2
 #define AF_INET6 10
 
 enum weir_follow_kind {
-    WEIR_FOLLOW_BOUND = 1,    /* a process bound a socket; also a socket that an iterator found */
-    WEIR_FOLLOW_RELEASED = 2, /* a socket is gone */
-    WEIR_FOLLOW_SENT = 3,     /* a socket that nobody saw being bound sends; the process may be another than its owner */
-    WEIR_FOLLOW_FORKED = 4,   /* a process began, with its parent's sockets */
-    WEIR_FOLLOW_THREAD = 5,   /* a thread began; also one that an iterator found */
-    WEIR_FOLLOW_ENDED = 6,    /* a thread ended */
-    WEIR_FOLLOW_EXITED = 7,   /* a process ended */
-    WEIR_FOLLOW_EXECUTED = 8, /* a process is another program now, without its other threads and without sockets that were to be closed */
-    WEIR_FOLLOW_MIGRATED = 9, /* a process is in another cgroup */
+    WEIR_FOLLOW_BOUND = 1,    /* a process has bound a socket, or an iterator has found a bound socket */
+    WEIR_FOLLOW_RELEASED = 2, /* a socket was released */
+    WEIR_FOLLOW_SENT = 3,     /* a socket has sent a packet, whose binding was not reported; the process may not be its owner */
+    WEIR_FOLLOW_FORKED = 4,   /* a process was created, with the sockets of its parent */
+    WEIR_FOLLOW_THREAD = 5,   /* a thread was created, or an iterator has found a thread */
+    WEIR_FOLLOW_ENDED = 6,    /* a thread has ended */
+    WEIR_FOLLOW_EXITED = 7,   /* a process has ended */
+    WEIR_FOLLOW_EXECUTED = 8, /* a process has executed a program, which ends its other threads and closes sockets with FD_CLOEXEC */
+    WEIR_FOLLOW_MIGRATED = 9, /* a process was moved to another cgroup */
 };
 
 #define WEIR_FOLLOW_V4 1
 #define WEIR_FOLLOW_V6 2
 
 /*
- * A process that acts for a user other than its own (set-user-ID) belongs to neither. No user has
- * this number.
+ * Stands for the user of a process whose effective user differs from its real user (set-user-ID).
+ * No user has this number.
  */
 #define WEIR_FOLLOW_MIXED 0xffffffff
 
@@ -47,20 +47,20 @@ struct weir_follow_record {
     __u32 kind;
     __u32 pid;
     __u32 tid;
-    __u32 other;     /* FORKED: the parent */
-    __u64 start;     /* of the process, ns after boot: tells processes of one number apart */
-    __u64 cookie;    /* of the socket */
-    __u64 namespace; /* of the socket: its cookie */
-    __u64 cgroup;    /* of the process */
-    __u32 device;    /* the interface that the socket is bound to, or 0; only an iterator can know */
+    __u32 other;     /* for FORKED, the number of the parent process */
+    __u64 start;     /* start of the process, in ns since boot, which distinguishes processes with the same number */
+    __u64 cookie;    /* cookie of the socket */
+    __u64 namespace; /* cookie of the socket's network namespace */
+    __u64 cgroup;    /* number of the process's cgroup v2 */
+    __u32 device;    /* index of the interface that the socket is bound to, or 0; only an iterator knows it */
     __u16 port;
     __u8 protocol;
-    __u8 urgency;   /* of the thread */
+    __u8 urgency;   /* urgency of the thread */
     __u8 loopback;  /* whether the socket is bound to an address of the loopback interface */
-    __u8 connected; /* whether the socket is neither a listener nor unconnected; only an iterator can know */
-    __u8 families;  /* what comes to the socket: WEIR_FOLLOW_V4, _V6, or both; 0: IPv6, and only an iterator can know whether IPv4, too */
+    __u8 connected; /* whether the socket is connected; only an iterator knows it */
+    __u8 families;  /* versions of IP that the socket receives: WEIR_FOLLOW_V4, _V6, or both; 0: see follow_bind6() */
     __u8 padding;
-    __u32 user; /* of the process, or WEIR_FOLLOW_MIXED */
+    __u32 user; /* number of the process's user, or WEIR_FOLLOW_MIXED */
     char comm[16];
 };
 
@@ -78,8 +78,8 @@ struct {
 } lost SEC(".maps");
 
 /*
- * Processes that have had a socket: only their threads, forks and ends are reported. Processes for
- * which there is no room are found by the next scan.
+ * Processes that have had a socket. Events of other processes are not reported. If the map has no
+ * room for a process, the next scan finds the process.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -90,8 +90,9 @@ struct {
 } readers SEC(".maps");
 
 /*
- * Cookie of a socket that has been reported. A socket that a listener accepts inherits the
- * listener's cookie: it has the listener's port, so its end is no news.
+ * Cookie of a socket that has been reported. A socket that a listener has accepted inherits the
+ * listener's cookie. So follow_release() does not report its end, which changes nothing, since the
+ * listener has the same port.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -190,6 +191,10 @@ int follow_bind4(struct bpf_sock *sk)
     return bound(sk, (sk->src_ip4 & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000), WEIR_FOLLOW_V4);
 }
 
+/*
+ * A socket that is bound to the address :: receives IPv6, and perhaps IPv4. Only an iterator can
+ * read the option that decides, so the record has 0 for the versions of IP.
+ */
 SEC("cgroup/post_bind6")
 int follow_bind6(struct bpf_sock *sk)
 {
@@ -220,7 +225,10 @@ int follow_release(struct bpf_sock *sk)
     return 1;
 }
 
-/* The first send, or connect, may choose a port, and no program runs at that moment. */
+/*
+ * Reports the first packet of a socket whose binding was not reported. The kernel may choose a port
+ * at the first send or connect, and no program can be attached to that.
+ */
 SEC("cgroup_skb/egress")
 int follow_egress(struct __sk_buff *skb)
 {
@@ -336,7 +344,7 @@ int follow_files(struct bpf_iter__task_file *context)
     if (task == NULL || file == NULL) {
         return 0;
     }
-    /* The end of a process has been reported, but its files are closed only after that. */
+    /* The process has ended, and that has been reported. Its files are closed only later. */
     if (BPF_CORE_READ(task, signal, live.counter) == 0) {
         return 0;
     }
@@ -377,7 +385,7 @@ int follow_files(struct bpf_iter__task_file *context)
     return 0;
 }
 
-/* Must run after the scan of the files, which marks the processes. */
+/* Reports the threads of marked processes. The scan of the files marks them, so it runs first. */
 SEC("iter/task")
 int follow_threads(struct bpf_iter__task *context)
 {

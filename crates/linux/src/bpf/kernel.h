@@ -79,7 +79,7 @@ struct files_struct {
     struct fdtable *fdt;
 };
 
-/* In `flags`: a thread of the kernel (<linux/sched.h>). */
+/* The bit of `flags` that marks a kernel thread (<linux/sched.h>). */
 #define PF_KTHREAD 0x00200000
 
 struct task_struct {
@@ -170,7 +170,7 @@ struct bpf_iter__task_file {
     struct file *file;
 };
 
-/* A task's registers as it entered the kernel, which differ between processors. */
+/* A task's registers when it entered the kernel. They differ between processor architectures. */
 struct pt_regs___x86 {
     unsigned long di;
     unsigned long orig_ax;
@@ -182,14 +182,14 @@ struct pt_regs___arm64 {
 
 #pragma clang attribute pop
 
-/* Policies; <linux/sched.h> needs more of the C library than exists here. */
+/* Scheduling policies. BPF programs cannot include <linux/sched.h>, which needs the C library. */
 #define SCHED_FIFO 1
 #define SCHED_RR 2
 #define SCHED_DEADLINE 6
 
 /*
- * The urgency of a task: 0, its real-time priority, or 99 for SCHED_DEADLINE. Proxies' borrowed
- * priorities do not count.
+ * The urgency of a task: its real-time priority, 99 for SCHED_DEADLINE, or 0 for all other
+ * policies. A priority that the task has inherited through a lock does not count.
  */
 static __always_inline __u8 weir_urgency_of(struct task_struct *task)
 {
@@ -214,7 +214,7 @@ static __always_inline long weir_call_of(const void *registers)
     return -1;
 }
 
-/* The first argument of that system call. */
+/* The first argument of the system call of a task with these registers. */
 static __always_inline long weir_first_argument_of(const void *registers)
 {
     const struct pt_regs___x86 *x86 = registers;

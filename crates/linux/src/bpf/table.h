@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * The table of receivers and the counters that demux.bpf.c shares with the program that loads it.
- * Counterpart: src/exact/layout.rs.
+ * src/exact/layout.rs declares the same structures in Rust.
  */
 #ifndef WEIR_LINUX_TABLE_H
 #define WEIR_LINUX_TABLE_H
@@ -10,14 +10,15 @@
 #include <stdint.h>
 
 /**
- * Slots of a table. The verifier must see the size; half of them are always usable (DEMUX-TABLE-5).
+ * Number of slots of a table. It is a constant, since the verifier must know it. Half of the slots
+ * are always usable (DEMUX-TABLE-5).
  */
 #define WEIR_XDP_SLOTS 16384u
 #define WEIR_DEMUX_MASK(table) ((void) (table), (uint16_t) (WEIR_XDP_SLOTS - 1u))
 
 /**
- * How the core reads a frame: the two functions are the includer's. `frame` is the program's
- * context, not the bytes.
+ * How the code in core/ reads a frame. The file that includes this header defines the two
+ * functions. `frame` is not a pointer to the bytes of the frame, but to the program's own frame_t.
  */
 #define WEIR_DEMUX_BYTE(frame, at) weir_xdp_byte(frame, at)
 static __attribute__((always_inline)) inline uint8_t weir_xdp_byte(const void *frame, uint16_t at);
@@ -26,20 +27,20 @@ static __attribute__((always_inline)) inline uint16_t weir_xdp_be16(const void *
 
 #include "weir/demux.h"
 
-/** Most classes; each has a CPUMAP. */
+/** Most classes. Each has a CPUMAP. */
 #define WEIR_XDP_CLASSES 8u
 
 /**
- * Number of tables: one for IPv4 and packets without IP, one for IPv6. The same port may belong to
- * different processes in the two.
+ * Number of tables: one for IPv4 and for packets without IP, and one for IPv6. The same port may
+ * belong to different processes in the two versions of IP.
  */
 #define WEIR_XDP_FAMILIES 2u
 
-/** In weir_xdp_table_t::cpu: the CPU that the packet came in on. */
+/** In weir_xdp_table_t::cpu: stands for the CPU on which the packet arrived. */
 #define WEIR_XDP_SAME_CPU 0xffffffffu
 
 /**
- * One of the tables. There are two for each family: the program looks up in one while the other is
+ * One of the tables. There are two for each version of IP: the program uses one while the other is
  * written.
  */
 typedef struct {
@@ -56,23 +57,23 @@ enum {
     WEIR_XDP_ARP = 1,
     WEIR_XDP_PTP = 2,
     WEIR_XDP_FRAGMENT = 3,
-    WEIR_XDP_MULTI_BUFFER = 4, /**< lies in several buffers: a jumbo frame, or what the card put together */
+    WEIR_XDP_MULTI_BUFFER = 4, /**< it lies in several buffers: a jumbo frame, or packets that the card has joined */
     WEIR_XDP_TRUNCATED = 5,
     WEIR_XDP_MALFORMED = 6,
     WEIR_XDP_TOO_DEEP = 7,
-    WEIR_XDP_NO_THREAD = 8, /**< its class has no kernel thread on the CPU it should go to */
+    WEIR_XDP_NO_THREAD = 8, /**< its class has no kernel thread on the CPU to which it should go */
     WEIR_XDP_REASONS = 9
 };
 
-/** Packets since the program was loaded. Each CPU has its own and is the only one to write it. */
+/** Numbers of packets since the program was loaded. Each CPU has counters that only it writes. */
 typedef struct {
-    uint64_t given[WEIR_XDP_CLASSES];   /**< to the kernel thread of the class */
-    uint64_t dropped[WEIR_XDP_CLASSES]; /**< of these: the thread's queue was full */
-    uint64_t left[WEIR_XDP_REASONS];    /**< to the kernel, by reason */
-    uint64_t unused[7];                 /* No two CPUs write to one cache line. */
+    uint64_t given[WEIR_XDP_CLASSES];   /**< packets that were given to a kernel thread of the class */
+    uint64_t dropped[WEIR_XDP_CLASSES]; /**< the part of `given` that was dropped, since the thread's queue was full */
+    uint64_t left[WEIR_XDP_REASONS];    /**< packets that were left to the kernel, by reason */
+    uint64_t unused[7];                 /* keeps two CPUs from writing to the same cache line */
 } weir_xdp_counts_t;
 
-/** Ports that are counted, for each CPU: UDP's, then TCP's. */
+/** Number of ports that are counted for each CPU: first all of UDP, then all of TCP. */
 #define WEIR_XDP_PORTS 131072u
 
 _Static_assert(sizeof(weir_demux_t) == 14 && sizeof(weir_demux_slot_t) == 8, "as in layout.rs");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
- * Counts, for each device and urgency, the receivers' threads that wait for a packet (zhang2006
- * §3.2: the next interrupt is predicted to be for the most urgent of them), and rings when the most
- * urgent class of a device may have changed.
+ * Counts, for each device and urgency, the receivers' threads that wait for a packet. The next
+ * interrupt is predicted to be for the most urgent of them (zhang2006 §3.2). The program wakes user
+ * space through the ring buffer `bell` when the most urgent waiting class of a device may have
+ * changed. A class here is an urgency from 0 to 99.
  *
- * A thread waits from when it leaves the CPU, asleep in a system call that receives or polls, until
- * it is on a CPU again. The descriptors that it polls are not checked.
+ * A thread counts as waiting from the moment at which it falls asleep in a system call that
+ * receives or polls until it is on a CPU again. It is not checked which descriptors it polls.
  */
 #include "kernel.h"
 
@@ -20,20 +21,20 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define CALLS 512
 
 /*
- * How each system call waits, set by user level, since the numbers differ between processor
- * architectures.
+ * How each system call waits, by its number. User space sets this before loading, since the numbers
+ * differ between processor architectures.
  */
 enum {
     WEIR_WAITING_NO = 0,
-    WEIR_WAITING_RECEIVES = 1, /* it receives, or polls */
-    WEIR_WAITING_READS = 2,    /* it receives if its first argument is a socket */
+    WEIR_WAITING_RECEIVES = 1, /* the call receives, or polls */
+    WEIR_WAITING_READS = 2,    /* the call receives if its first argument is a socket */
 };
 
 const volatile __u8 calls[CALLS] = {0};
 
 /*
- * A registered thread as one word, so that all of it changes at once: its urgency, whether it
- * waits, and a bit for each device.
+ * The state of a registered thread: its urgency, whether it waits, and a bit for each device. It is
+ * a single word, so that it changes atomically.
  */
 #define URGENCY(word) ((word) & 0xff)
 #define WAITS 0x100
@@ -49,8 +50,8 @@ struct {
 
 struct weir_waiting_state {
     int waiting[DEVICES][CLASSES];
-    __u32 applied[DEVICES]; /* the urgency that user level has given to the device's bottom half */
-    __u32 rung;             /* whether user level is to look, and has not begun to */
+    __u32 applied[DEVICES]; /* the urgency that user space has given to the device's bottom half */
+    __u32 rung;             /* whether the bell has rung, and user space has not yet reacted */
 };
 
 struct {
@@ -61,7 +62,7 @@ struct {
     __type(value, struct weir_waiting_state);
 } state SEC(".maps");
 
-/* Wakes user level; `rung` keeps the ring buffer from becoming full. */
+/* A record in this ring buffer wakes user space. `rung` keeps the buffer from becoming full. */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, 4096);
@@ -76,8 +77,8 @@ static __always_inline void ring(struct weir_waiting_state *s)
 }
 
 /*
- * Adds a waiting thread, or removes one. A comparison with an old value of `applied` does no harm:
- * user level looks again after it has written `applied`.
+ * Adds a waiting thread (`change` is 1) or removes one (-1). A comparison with an old value of
+ * `applied` does no harm, since user space checks the counts again after it has written `applied`.
  */
 static __always_inline void count(__u32 word, int change)
 {
@@ -130,7 +131,7 @@ static __always_inline bool is_socket(struct task_struct *task, __u32 descriptor
     return (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFSOCK;
 }
 
-/* Whether a task that sleeps does so to receive. */
+/* Whether a sleeping task sleeps in a system call that receives or polls. */
 static __always_inline bool receives(struct task_struct *task)
 {
     void *registers = (void *) bpf_task_pt_regs(task);
@@ -162,7 +163,7 @@ int BPF_PROG(waiting_switch, bool preempted, struct task_struct *previous, struc
     return 0;
 }
 
-/* Runs for a thread that has just been registered, since it may be asleep already. */
+/* User space runs this for a thread that it has just registered, which may be waiting already. */
 SEC("iter/task")
 int waiting_already(struct bpf_iter__task *context)
 {
@@ -183,12 +184,12 @@ int waiting_already(struct bpf_iter__task *context)
 
 struct weir_waiting_change {
     __u32 tid;
-    __u32 word; /* its urgency and its devices; no device: it is no receiver any longer */
+    __u32 word; /* urgency and devices of the thread; without devices its registration is removed */
 };
 
 /*
- * Called by user level: registers a thread, or changes its registration. Returns 1 if there is no
- * room.
+ * Registers a thread, or changes its registration. User space calls this. Returns 1 if the map is
+ * full.
  */
 SEC("syscall")
 int waiting_register(struct weir_waiting_change *change)
@@ -199,7 +200,7 @@ int waiting_register(struct weir_waiting_change *change)
     if (word == NULL) {
         return DEVICES_OF(fresh) != 0 && bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST) != 0;
     }
-    /* Sets the urgency and the devices, whether it waits in between or not. */
+    /* The loop keeps the bit WAITS, which may change at the same time. */
     __u32 before = *(volatile __u32 *) word;
     for (int attempt = 0; attempt < 64; attempt++) {
         __u32 seen = __sync_val_compare_and_swap(word, before, (before & WAITS) | fresh);
