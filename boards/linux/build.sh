@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Builds the guest of a kernel and prints its folder: vmlinux, initramfs (busybox, modules of the
-# network, weir-load and weir-linux, boards/linux/init), packets.so (boards/linux/packets.c), and
-# version, the kernel's package and its version.
+# Builds the guest with a certain kernel, and prints the guest's folder. The folder contains
+# vmlinux, initramfs (busybox, network modules, weir-load, weir-linux, and boards/linux/init),
+# packets.so (boards/linux/packets.c), and the file `version` with the kernel's package and version.
 #
 #   boards/linux/build.sh KERNEL      6.1, 6.1-rt, 6.12 or 6.12-rt
 #
-# The kernel is Debian's own package, unpacked and not installed, kept in build/linux; apt downloads
-# it once, in the version of its lists.
-# Exit: 0 the guest is built; 2 it cannot be built, or 3 the kernel cannot be downloaded, and the
-# message says what to do.
+# The kernel comes from Debian's package, which is unpacked into build/linux and not installed. apt
+# downloads the version that its lists have, once.
+# The exit code is 0 if the guest is built, 2 if it cannot be built, and 3 if the kernel cannot be
+# downloaded. The message then says what to do.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -19,8 +19,8 @@ fail() {
     exit "${code-2}"
 }
 
-# A release's own kernel has a package without a number: that of Debian 12 is 6.1, that of Debian 13
-# is 6.12.
+# The package of a release's standard kernel has no version in its name. The kernel is 6.1 in Debian
+# 12, and 6.12 in Debian 13.
 case ${1-} in
 6.1 | 6.12) metas="linux-image-$1-amd64 linux-image-amd64" ;;
 6.1-rt | 6.12-rt) metas="linux-image-${1%-rt}-rt-amd64 linux-image-rt-amd64" ;;
@@ -31,9 +31,10 @@ for tool in gcc busybox xz zstd od dpkg-deb apt-get flock sha256sum qemu-system-
     command -v "$tool" >/dev/null || fail "$tool is missing; scripts/bootstrap.sh linux installs it"
 done
 
-# Prints a kernel without what unpacks it: a guest would take three seconds of each start for that.
-# The header says where the packed kernel is (Linux' Documentation/arch/x86/boot.rst: setup_sects,
-# payload_offset, payload_length); its last four bytes are the length of the unpacked one.
+# Prints the unpacked kernel. If the guest unpacked the kernel, that would take three seconds at
+# each start. The header of the file says where the packed kernel is (setup_sects, payload_offset
+# and payload_length in Linux' Documentation/arch/x86/boot.rst). The last four bytes of the packed
+# kernel are the length of the unpacked kernel.
 unpack_kernel() {
     local setup start length tool
     setup=$(od -An -tu1 -j 497 -N 1 "$1")
@@ -52,11 +53,11 @@ mkdir -p build/linux
 exec 9>build/linux/lock
 flock 9
 
-# The package of the kernel itself, on which the general one depends. Without lists of packages an
-# earlier download is used.
+# Finds the package of the kernel itself, on which the general package depends. If apt has no lists
+# of packages, an earlier download is used.
 unpacked=
 for meta in $metas; do
-    # apt knows no such package in a release that has another kernel.
+    # In a release with another kernel, apt does not know this package.
     package=$({ apt-cache depends --important "$meta" 2>/dev/null || true; } | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
     case $package in
     linux-image-"${kernel%-rt}".*)
@@ -74,7 +75,8 @@ if [ ! -e "$unpacked/complete" ]; then
     if [ -n "$unpacked" ]; then
         echo "boards/linux/build.sh: loading $package, once" >&2
         mkdir -p build/linux/packages
-        # The folder is not open to apt's own user. Its progress is shown to the waiting user.
+        # apt downloads as root, since its own user has no access to the folder. The progress is
+        # shown, since the download takes some time.
         if (cd build/linux/packages && ../../../scripts/network.sh apt-get -qq -o APT::Sandbox::User=root download "$package"); then
             rm -rf "$unpacked"
             mkdir -p "$unpacked"
@@ -93,7 +95,7 @@ if [ ! -e "$unpacked/complete" ]; then
 fi
 
 programs=$(scripts/build-linux.sh)
-# The libraries that these programs are linked with, and the loader.
+# The shared libraries of these programs, including the dynamic loader.
 # shellcheck disable=SC2086
 libraries=$(ldd $programs | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*\) (.*/\1/p' | sort -u)
 # shellcheck disable=SC2086
@@ -102,7 +104,7 @@ folder=$PWD/build/linux/$kernel-$hash
 if [ ! -e "$folder/version" ]; then
     rm -rf build/linux/"$kernel"-[0-9a-f]*
     mkdir -p "$folder/tree/bin" "$folder/tree/modules"
-    # QEMU from 9 on refuses version 1 of plugins, and earlier ones refuse version 2.
+    # QEMU 9 and later refuse version 1 of the plugin interface, and earlier ones refuse version 2.
     plugin=2
     case $(qemu-system-x86_64 --version) in *' version '[1-8].*) plugin=1 ;; esac
     gcc -std=c11 -D_GNU_SOURCE -DQEMU_PLUGIN_VERSION=$plugin -O2 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -shared boards/linux/packets.c -o "$folder/packets.so" || fail 'gcc does not take packets.c'
@@ -115,10 +117,10 @@ if [ ! -e "$folder/version" ]; then
         cp -L "$library" "$folder/tree/$library"
     done
     cp boards/linux/init "$folder/tree/init"
-    # The init loads them in this order; a module that is built into the kernel has no file.
+    # `init` loads the modules in this order. A module that is built into the kernel has no file.
     number=10
     for module in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci failover net_failover virtio_net e1000; do
-        # Debian 13 has them below /usr.
+        # In Debian 13 the modules are below /usr.
         for file in "$unpacked"/{,usr/}lib/modules/*/kernel/{drivers/virtio,drivers/net,net/core,drivers/net/ethernet/intel/e1000}/"$module".ko*; do
             case $file in
             *'*'*) ;;

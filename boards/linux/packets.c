@@ -6,22 +6,24 @@
  *
  *     qemu-system-x86_64 -plugin packets.so,netdev=ID,floods=FILE,sent=FILE ...
  *
- * `floods` holds the floods that the guest can start, one after another: a word with the number of
- * its packets, then per packet four words, when it is due from the start of the flood (ns), its
- * flow, its version of IP (4 or 6), and the length of its UDP payload. Words have 64 bits, the
- * lower byte first. A guest that writes N to the I/O port 0x5a0 starts flood N (from 1); 0 ends it,
- * and the remaining packets are not sent. When QEMU ends, it writes the packets that the card
- * accepted to `sent`, in JSON.
+ * The file `floods` contains the floods that the guest can start, one after another. Words have 64
+ * bits, the lower byte first. The first word of a flood is the number of its packets. Then each
+ * packet has four words: when it is due after the start of the flood (ns), its flow, its version of
+ * IP (4 or 6), and the length of its UDP payload in bytes.
+ *
+ * A guest starts flood N (from 1) by writing N to the I/O port 0x5a0. Writing 0 ends the flood, and
+ * the remaining packets are not sent. When QEMU ends, the plugin writes the numbers of packets that
+ * the card has accepted and lost to the file `sent`, as JSON.
  *
  * A packet of flow F goes from 10.0.0.1 or fd00::1, port 4000 + F, to 10.0.0.2 or fd00::2, port
- * 5000 + F, and begins as crates/linux/load/src/payload.rs says; it is stamped with the virtual
- * clock, which the guest reads as its time-stamp counter (-icount shift=0).
+ * 5000 + F. Its payload begins with the header of crates/linux/load/src/payload.rs. The time stamp
+ * is that of the virtual clock, which the guest reads as its time-stamp counter (-icount shift=0).
  *
- * A card that has no buffer loses packets, as real ones do: then `lost` counts, and nothing waits
- * in QEMU's queue but at most one.
+ * If the card has no free buffer, the packet is lost, as on a real card, and is counted in `lost`.
+ * So at most one packet waits in QEMU's queue.
  *
- * QEMU exports what is declared here to its modules and plugins, but has no header for it. The
- * declarations are those of QEMU 7.2 and 10.0; see boards/linux/README.md.
+ * QEMU exports the functions that are declared here to its modules and plugins, but has no header
+ * for them. The declarations are those of QEMU 7.2 and 10.0; see boards/linux/README.md.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -35,7 +37,7 @@
 typedef uint64_t qemu_plugin_id_t;
 struct client;       /* NetClientState */
 struct timer_groups; /* QEMUTimerListGroup */
-struct access {      /* MemoryRegionOps; what is not needed here is 0 */
+struct access {      /* MemoryRegionOps; members that are not needed here are 0 */
     uint64_t (*read)(void *opaque, uint64_t address, unsigned size);
     void (*write)(void *opaque, uint64_t address, uint64_t value, unsigned size);
     void *unused[2];
@@ -74,7 +76,7 @@ enum {
     LITTLE_ENDIAN_DEVICE = 2,
     PORT = 0x5a0,
     FLOWS = 16,
-    FLOODS = 255, /* what a byte can name */
+    FLOODS = 255, /* a byte names the flood */
     ETHERNET = 14,
     IPV4 = 20,
     IPV6 = 40,
@@ -102,7 +104,7 @@ static struct {
     int64_t began;
     uint64_t sequences[FLOWS];
     struct client *client;
-    /* More than QEMU's own types need (48 and 272 bytes). */
+    /* Memory for QEMU's own types, with room to spare: they need 48 and 272 bytes. */
     _Alignas(16) uint8_t timer[256];
     _Alignas(16) uint8_t region[2048];
     uint8_t frame[ETHERNET + MTU];
@@ -122,7 +124,7 @@ static void put(uint8_t *at, unsigned bytes, uint64_t value)
     }
 }
 
-/* The checksum of RFC 1071, continued from an earlier sum. */
+/* The checksum of RFC 1071 over `count` bytes, added to an earlier sum. */
 static unsigned checksum(uint64_t sum, const uint8_t *bytes, uint64_t count)
 {
     for (uint64_t at = 0; at < count; at++) {
@@ -139,7 +141,10 @@ static uint64_t headers_of(const struct packet *packet)
     return (packet->version == 6 ? IPV6 : IPV4) + UDP;
 }
 
-/* The card's address is the one that `-device` gives it. */
+/*
+ * Writes a packet into `network.frame`, and returns the length of the frame in bytes. The
+ * destination is the Ethernet address that run.sh gives the card by `-device`.
+ */
 static int make_frame(const struct packet *packet)
 {
     static const uint8_t ethernet[ETHERNET] = {0x52, 0x54, 0, 0x12, 0x34, 0x56, 0x52, 0x54, 0, 0, 0, 1};
@@ -161,7 +166,7 @@ static int make_frame(const struct packet *packet)
     put(udp, 2, 4000 + packet->flow);
     put(udp + 2, 2, 5000 + packet->flow);
     put(udp + 4, 2, datagram);
-    /* No checksum: a card would have checked it. */
+    /* The checksum is left out, since a real card would have checked it. */
     put(udp + 6, 2, 0);
     memcpy(payload, "WEIR", 4);
     put(payload + 4, 4, packet->length);
@@ -170,8 +175,8 @@ static int make_frame(const struct packet *packet)
     put(payload + 20, 8, (uint64_t) qemu_clock_get_ns(CLOCK_VIRTUAL));
     if (six) {
         /*
-         * IPv6 wants one, over the addresses, too (RFC 8200 section 8.1); the sum 0 is written as
-         * its other form.
+         * In IPv6 the checksum is required, and includes the addresses (RFC 8200 section 8.1). The
+         * sum 0 is written as 0xffff, which is equal in one's complement.
          */
         unsigned sum = checksum(17 + datagram, ip + 8, 32 + datagram);
         put(udp + 6, 2, sum ? sum : 0xffff);
@@ -316,7 +321,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
     if (!network.netdev || !network.floods_path || !network.sent_path) {
         fail("the options are netdev=ID, floods=FILE and sent=FILE", "");
     }
-    /* QEMU frees its own copy. */
+    /* The plugin needs copies, since QEMU frees the options after this call. */
     network.netdev = strdup(network.netdev);
     network.floods_path = strdup(network.floods_path);
     network.sent_path = strdup(network.sent_path);

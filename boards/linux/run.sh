@@ -5,20 +5,22 @@
 #
 #   boards/linux/run.sh GUEST JOB FLOODS OUT [CPUS|wire=CARD] [ring=PACKETS]
 #
-# GUEST is a folder that boards/linux/build.sh has printed, JOB a script for busybox' sh
-# (boards/linux/init says what it finds), FLOODS what it can start (boards/linux/packets.c says how
-# it is written; /dev/null holds none). OUT is a folder for what comes out: `result` (what is
-# printed), `console` and `sent`. CPUS is 1 unless it is given. Several have the host's clock and no
-# other: with one that counts instructions, a CPU that waits for another one would do so until the
-# next timer, and the guest not even boot in minutes. So nothing is to be measured then, only tried.
+# GUEST is a folder that boards/linux/build.sh has printed. JOB is a script for busybox' sh
+# (boards/linux/init describes its surroundings). FLOODS is a file with the floods that the job can
+# start, in the format of boards/linux/packets.c; /dev/null contains none. The folder OUT gets the
+# files `result` (the job's output), `console` and `sent`.
+# CPUS is 1 by default. With several CPUs the guest uses the host's clock, so it is good for tests,
+# and not for measurements. With a clock that counts instructions, a CPU would wait for another one
+# until the next timer, and the guest would not even boot in minutes.
 # With a CARD (virtio-net or e1000) the guest has one CPU and two more cards, eth1 and eth2, joined
-# by a wire. PACKETS (256, 512 or 1024) is
-# for how many its own card, eth0, has room; 256 unless it is given.
-# Exit: 0 the guest has ended by itself; 2 it has not, and its console is shown.
+# by a wire. PACKETS (256, 512 or 1024) is the number of packets for which the guest's own card,
+# eth0, has room. The default is 256.
+# The exit code is 0 if the guest has ended by itself. Otherwise it is 2, and the guest's console is
+# shown.
 set -euo pipefail
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 4,14p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 4,19p' "$0" >&2
     exit 2
 }
 [ $# -ge 4 ] || usage
@@ -37,19 +39,20 @@ done
 cpus=${cpus:-1}
 mkdir -p "$out"
 
-# The job is a second archive behind the first, which the kernel unpacks over it. Neither contains
-# times or places of its creation: every digit would take another branch, and a boot that takes some
-# nanoseconds longer meets the flood at another phase.
+# The job is a second archive after the first one, and the kernel unpacks both. Neither of them
+# contains the time or the place of its creation. Each different digit would take the kernel through
+# another branch, and a boot that takes some nanoseconds longer meets the flood at another phase.
 mkdir -p "$out/added"
 cp "$job" "$out/added/job"
 chmod 644 "$out/added/job"
 touch -d @0 "$out/added/job"
 { cat "$guest/initramfs" && (cd "$out/added" && echo job | busybox cpio -o -H newc --ignore-devno --renumber-inodes 2>/dev/null); } >"$out/initramfs"
 
-# One instruction is a nanosecond of the guest's time, and nothing that the guest can see depends on
-# the host: not its clock, not what it takes for random, not when its devices are served (an
-# ioeventfd is another thread's). `rep movs` and `rep stos` would count one instruction per byte, so
-# the kernel is not told to use them.
+# One instruction takes one nanosecond of the guest's time. Nothing that the guest can see depends
+# on the host: neither its clock, nor its random numbers, nor the times at which its devices are
+# served. ioeventfd is off, since another thread would serve it. The flags erms and fsrm are off, so
+# that the kernel does not use `rep movs` and `rep stos`, which would count as one instruction per
+# byte.
 clock=(-icount 'shift=0,sleep=off')
 [ "$cpus" = 1 ] || clock=(-accel 'tcg,thread=single')
 # shellcheck disable=SC2054
@@ -64,10 +67,10 @@ options=(
 )
 if [ -n "$wire" ]; then
     case $wire in
-    # A timer of the guest's clock sends packets: otherwise QEMU would send them whenever the host
-    # has time.
+    # A timer of the guest's clock sends the packets. Otherwise QEMU would send them whenever the
+    # host has time.
     virtio-net) card=virtio-net-pci,ioeventfd=off,tx=timer,x-txtimer=5000 ;;
-    # Packets arrive at once.
+    # This card sends its packets at once.
     e1000) card=e1000 ;;
     esac
     # shellcheck disable=SC2054
@@ -77,7 +80,7 @@ if [ -n "$wire" ]; then
     )
 fi
 code=0
-# In the foreground Ctrl-C reaches QEMU, too, which ends by itself: there is nothing to complain of.
+# Ctrl-C also reaches QEMU, which runs in the foreground and then ends by itself. This is no error.
 trap 'exit 130' INT
 timeout --foreground 900 qemu-system-x86_64 "${options[@]}" >"$out/qemu" 2>&1 || code=$?
 rm -r "$out/initramfs" "$out/added"

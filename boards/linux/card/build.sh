@@ -5,9 +5,9 @@
 #
 #   boards/linux/card/build.sh GUEST
 #
-# GUEST is a folder that boards/linux/build.sh has printed. The kernel's headers are Debian's,
-# unpacked and not installed, kept in build/linux; they are loaded once, by apt.
-# Exit: 0 it is there; 2 it cannot be built, and the message says why.
+# GUEST is a folder that boards/linux/build.sh has printed. The kernel's headers come from Debian's
+# packages, which apt downloads once. They are unpacked into build/linux and not installed.
+# The exit code is 0 if the module is built. Otherwise it is 2, and the message says why.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -36,7 +36,7 @@ if [ ! -e "$module" ] || [ boards/linux/card/weir_card.c -nt "$module" ]; then
         [ ${#packages[@]} -gt 0 ] || fail "apt knows no headers of $release; try apt-get update, or remove build/linux, so that the kernel is loaded anew"
         rm -rf "$headers"
         mkdir -p "$headers"
-        # The folder is not open to apt's own user.
+        # apt downloads as root, since its own user has no access to the folder.
         (cd "$headers" && apt-get -o APT::Sandbox::User=root download "linux-headers-$release" "${packages[@]}" >&2) || fail "apt cannot load the headers of $release"
         for file in "$headers"/*.deb; do
             dpkg-deb -x "$file" "$headers"
@@ -49,7 +49,7 @@ if [ ! -e "$module" ] || [ boards/linux/card/weir_card.c -nt "$module" ]; then
     trap 'rm -rf "$work"' EXIT
     cp boards/linux/card/weir_card.c "$work"
     echo 'obj-m := weir_card.o' >"$work/Kbuild"
-    # Without BTF, for which tools are needed that nothing else needs.
+    # The module is built without BTF, which would need further tools.
     env -u MAKEFLAGS -u MFLAGS make -C "$headers/usr/src/linux-headers-$release" M="$work" CONFIG_DEBUG_INFO_BTF_MODULES= modules >"$work/log" 2>&1 || {
         cat "$work/log" >&2
         fail "the module cannot be built"

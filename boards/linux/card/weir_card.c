@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A network card that no emulator has: four receive queues with a NAPI instance each, rules that
- * steer packets to a queue (ethtool -N), a table that spreads the rest over the queues (ethtool
- * -X), gathering for each queue (ethtool -Q), and a room for packets in each that can be made
- * larger (ethtool -G). It is a module for the guest, in which Weir's settings for such cards pass
- * the kernel's own checks.
+ * A virtual network card with features that no card of an emulator has. It has four receive queues
+ * with a NAPI instance each. Rules steer packets to a queue (ethtool -N), and a table spreads all
+ * other packets over the queues (ethtool -X). Each queue can gather packets before an interrupt
+ * (ethtool -Q), and its room for packets can be enlarged (ethtool -G). The card is a kernel module
+ * for the guest, so Weir's settings for such cards pass the kernel's own checks.
  *
  *     insmod weir_card.ko [takes=3] [tells=1]
  *
- * `card0` is the card, and `wire0` the other end of its wire, to be put in a network namespace of
- * its own. `takes` selects the rules that it accepts: 1 for a port, 2 for an EtherType or a
- * priority of a VLAN, since real cards accept only some. Others are refused with EINVAL, as real
- * cards do. Without `tells` the driver does not report which NAPI instance serves which queue, like
- * most drivers before Linux 6.8. /sys/module/weir_card/parameters/received has the packets of each
- * queue.
+ * `card0` is the card. `wire0` is the other end of its wire, and should be moved to a network
+ * namespace of its own. `takes` is the set of rules that the card accepts, since a real card
+ * accepts only some: bit 0 is for ports, bit 1 for EtherTypes and VLAN priorities. Other rules are
+ * refused with EINVAL. With tells=0 the driver does not report which NAPI instance serves which
+ * queue, like most drivers before Linux 6.8. /sys/module/weir_card/parameters/received has the
+ * number of packets that each queue has received.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -26,7 +26,7 @@
 
 #define QUEUES 4
 #define RULES 16
-#define PLACES 8 /* of the table that spreads */
+#define PLACES 8 /* length of the table that spreads packets */
 #define LONGEST 512
 
 struct queue {
@@ -39,11 +39,11 @@ struct queue {
 struct card {
     struct net_device *wire;
     struct queue queues[QUEUES];
-    spinlock_t lock; /* of what follows */
+    spinlock_t lock; /* protects all members below */
     struct ethtool_rx_flow_spec rules[RULES];
     bool has_rule[RULES];
     u32 spread[PLACES];
-    u32 ring; /* packets that a queue has room for */
+    u32 ring; /* number of packets for which each queue has room */
 };
 
 static unsigned int takes = 3;
@@ -55,7 +55,7 @@ module_param_array(received, uint, NULL, 0444);
 
 static struct net_device *card0;
 
-/* Whether all bytes of `mask` are 0 but those from `from` to before `to`. */
+/* Whether `mask` is 0 outside of the bytes from `from` up to, but not including, `to`. */
 static bool only(const void *mask, size_t size, size_t from, size_t to)
 {
     const u8 *bytes = mask;
@@ -78,7 +78,7 @@ static bool is_v6(u32 type)
     return type == TCP_V6_FLOW || type == UDP_V6_FLOW;
 }
 
-/* Whether the card can match what `rule` asks for. */
+/* Whether the card accepts `rule`. */
 static bool can_match(const struct ethtool_rx_flow_spec *rule)
 {
     size_t port = is_v6(rule->flow_type) ? offsetof(struct ethtool_tcpip6_spec, pdst) : offsetof(struct ethtool_tcpip4_spec, pdst);
@@ -120,7 +120,7 @@ static bool matches(const struct ethtool_rx_flow_spec *rule, const struct sk_buf
     return rule->h_u.ether_spec.h_proto == ((const struct ethhdr *) packet->data)->h_proto;
 }
 
-/* The queue of a packet: that of the first rule that matches, else the table's. */
+/* The queue of a packet: that of the first rule that matches, or else the one in the table. */
 static u32 queue_of(struct card *card, struct sk_buff *packet)
 {
     struct flow_keys keys;
@@ -179,7 +179,7 @@ static int poll(struct napi_struct *napi, int budget)
         napi_gro_receive(napi, packet);
         done++;
     }
-    /* Packets after the last poll found the instance busy, so nothing has scheduled it. */
+    /* Packets that arrived during the poll could not schedule the instance, which was running. */
     if (done < budget && napi_complete_done(napi, done) && !skb_queue_empty(&queue->packets)) {
         napi_schedule(napi);
     }
@@ -251,7 +251,7 @@ static int get_rxnfc(struct net_device *device, struct ethtool_rxnfc *request, u
             result = -ENOENT;
         } else {
             request->fs = card->rules[place];
-            /* The driver ixgbe answers so, whatever the rule was. */
+            /* Like the driver ixgbe, the card returns every rule with this flag. */
             request->fs.flow_type |= FLOW_EXT;
         }
         break;

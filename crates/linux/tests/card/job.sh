@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=dash
 #
-# In the guest: the mode native on cards that steer, each a case. It prints what it sees, in lines
-# of the form CASE WHAT ...; main.rs judges them.
+# Runs in the guest: tries mode native on cards that steer packets. Each card is a case. The job
+# prints its observations as lines of the form CASE WHAT ..., which tests/card/mod.rs checks.
 
 give_up() {
     cat /run/*.err >&2
@@ -10,14 +10,14 @@ give_up() {
     exit 1
 }
 
-# plan CASE WHEN: what `weir-linux plan` says.
+# plan CASE WHEN: prints the output of `weir-linux plan`.
 plan() {
     weir-linux plan /run/node.toml --json >/run/plan.json 2>/run/plan.err || give_up 'there is no plan'
     echo "$1 $2 $(tr -d '\n' </run/plan.json)"
 }
 
-# threads CASE WHAT: the numbers of the card's NAPI instances, and the real-time priorities of their
-# threads.
+# threads CASE WHAT: prints the numbers of the card's NAPI instances, and the real-time priorities
+# of their threads.
 threads() {
     for process in /proc/[0-9]*; do
         case $(cat "$process/comm" 2>/dev/null) in
@@ -26,7 +26,8 @@ threads() {
     done
 }
 
-# try CASE SELECTOR OPTIONS...: one card, whose urgent receiver has the selector.
+# try CASE SELECTOR OPTIONS...: tries a card with these options of its module. SELECTOR selects the
+# packets of the urgent receiver.
 try() {
     case=$1
     sed "s/SELECTOR/$2/" /run/system.toml >/run/node.toml
@@ -39,7 +40,7 @@ try() {
     there() { nsenter -t $peer -n "$@"; }
     ip address add 10.0.1.1/24 dev card0
     ip link set card0 up
-    # What comes is what is sent below.
+    # IPv6 is off, so that the only packets are those that are sent below.
     there sysctl -q -w net.ipv6.conf.all.disable_ipv6=1
     there ip address add 10.0.1.2/24 dev wire0
     there ip link set wire0 up

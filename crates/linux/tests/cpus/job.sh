@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # shellcheck shell=dash
 #
-# In the guest: each mode runs under load while CPU 1 goes and comes back, and begins while it is
-# offline. The job prints what it sees, in lines of the form MODE/BEGIN WHEN WHAT ..., where BEGIN
-# is what CPU 1 is when the mode begins; main.rs judges them.
+# Runs in the guest: each mode runs under load while CPU 1 goes offline and comes back. Then each
+# mode begins while CPU 1 is offline. The job prints its observations as lines of the form
+# MODE/BEGIN WHEN WHAT ..., which tests/cpus/mod.rs checks. BEGIN is `online` or `offline`: the
+# state of CPU 1 when the mode begins.
 
 give_up() {
     cat /run/*.err >&2
@@ -11,7 +12,8 @@ give_up() {
     exit 1
 }
 
-# The threads that do the work of interrupts: name, real-time priority, number of the policy, CPUs.
+# threads RUN WHEN: prints the threads that do the work of interrupts, with name, real-time
+# priority, number of the policy, and CPUs.
 threads() {
     for process in /proc/[0-9]*; do
         name=$(cat "$process/comm" 2>/dev/null) || continue
@@ -25,28 +27,29 @@ threads() {
     done
 }
 
+# cpu_1 STATE: takes CPU 1 offline (0) or online (1).
 cpu_1() {
     echo "$1" >/sys/devices/system/cpu/cpu1/online || give_up "CPU 1 cannot be turned to $1"
 }
 
-# The CPUs that the threads of the card may receive on, as a mask.
+# receive_on MASK: restricts the card's receiving threads to these CPUs.
 receive_on() {
     for process in /proc/[0-9]*; do
         case $(cat "$process/comm" 2>/dev/null) in
-        # That of 0 only sends.
+        # A thread with the number 0 only cleans up after sending.
         napi/*-0) ;;
         napi/*) taskset -p "$1" "${process#/proc/}" >&2 || give_up "no thread can receive on the CPUs $1" ;;
         esac
     done
 }
 
-# begin MODE: Weir in this mode, with the top half $top_half, and the receivers.
+# begin MODE: starts Weir in this mode, with the top half $top_half, and the receivers.
 begin() {
     sed "s/MODE/$1/" /run/system.toml >/run/node.toml
     echo "top_half = $top_half" >>/run/node.toml
-    # The output of the mode before would say that this mode is ready.
+    # Otherwise the output of the previous mode would say that this mode is ready.
     rm -f /run/weir.out /run/*.err
-    # Vanilla is the kernel alone.
+    # In the mode `vanilla` the kernel runs without Weir.
     weir=
     if [ "$1" != vanilla ]; then
         weir-linux run /run/node.toml --json --yes-xdp >/run/weir.out 2>/run/weir.err &
@@ -58,7 +61,7 @@ begin() {
     fi
     receivers=
     for port in 5000 5001 5002; do
-        # The one of 5002 is not in the file.
+        # The receiver of port 5002 is not in the system file.
         policy=other
         [ $port != 5001 ] || policy=fifo:80
         weir-load receive $port --policy $policy --for 600s --json >/run/$port.json 2>/run/$port.err &
@@ -68,7 +71,7 @@ begin() {
     sleep 3
 }
 
-# end RUN
+# end RUN: ends the receivers and Weir, and prints what they report.
 end() {
     # shellcheck disable=SC2086
     kill -TERM $receivers
@@ -85,7 +88,8 @@ end() {
     echo "$1" left nothing "$(find /run/weir -type f | wc -l)"
 }
 
-# A receiver that is late on a busy host loses nothing at its socket.
+# The buffer is so large that a receiver loses no packets at its socket, even if a busy host delays
+# it.
 sysctl -q -w net.core.rmem_default=16777216
 
 number=0
@@ -93,12 +97,12 @@ for mode in vanilla native predicted exact; do
     number=$((number + 1))
     run=$mode/online
     threads $run before
-    # Of predicted a cap is refused.
+    # In mode predicted a cap is refused.
     top_half='{ runtime = "5ms", period = "10ms" }'
     [ $mode != predicted ] || top_half='{ urgency = 80 }'
     begin $mode
     threads $run begun
-    # For 15 s, so that it has ended at `ended`.
+    # The flood lasts 15 s, so it is over when the job prints `ended`.
     flood "$number"
     sleep 1
     cpu_1 0
@@ -107,7 +111,7 @@ for mode in vanilla native predicted exact; do
     cpu_1 1
     sleep 4
     threads $run back
-    # So fast that nobody sees it.
+    # CPU 1 goes offline and comes back so fast that Weir does not notice.
     cpu_1 0
     cpu_1 1
     sleep 4
@@ -118,10 +122,10 @@ for mode in vanilla native predicted exact; do
     threads $run after
 done
 
-# With accounting = "time" the account charges processes only for the packets that mode exact counts
-# at each port.
+# With accounting = "time" processes are charged only for the packets that mode exact counts at each
+# port.
 sed -i 's/^mode = .*/&\naccounting = "time"/' /run/system.toml
-# A thread with a cap may not be kept to some CPUs.
+# There is no cap, since the kernel does not let a thread with a cap be restricted to some CPUs.
 top_half='{ urgency = 80 }'
 for mode in native predicted exact; do
     number=$((number + 1))
@@ -133,7 +137,7 @@ for mode in native predicted exact; do
     cpu_1 1
     sleep 4
     threads $run back
-    # All packets come in on the CPU that was offline, for 3 s.
+    # For 3 s, all packets arrive on the CPU that was offline.
     receive_on 2
     flood "$number"
     sleep 6
