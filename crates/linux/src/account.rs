@@ -35,7 +35,7 @@ use crate::settings::Namespace;
 
 use interval::{Breakdown, Destination, MeasuredInterval};
 use layout::{Delivery, HandlerPlace, since};
-use ledger::{Bookings, Ledger, OfFlow, PortFlow, Readers};
+use ledger::{Bookings, FlowCosts, Ledger, PortFlow, Readers};
 pub use overload::{Cause, Culprit, Event, Limits, ReceiverProcess, Traffic};
 use overload::{LoadSample, Watch};
 use processes::ProcessTable;
@@ -107,11 +107,11 @@ pub struct DemuxCounts {
 impl DemuxCounts {
     /// Reads these counters now.
     #[must_use]
-    pub fn of(counters: &ExactCounters) -> Self {
+    pub fn read(counters: &ExactCounters) -> Self {
         let mut keys = BTreeMap::new();
         for cpu in 0..counters.of_cpus().count() {
             for (port, packets) in counters.ports_of(cpu) {
-                if let Some(protocol) = Protocol::of(port.protocol) {
+                if let Some(protocol) = Protocol::from_number(port.protocol) {
                     let port = port.port;
                     *keys.entry(PacketKey { protocol, port }).or_default() += packets;
                 }
@@ -163,7 +163,7 @@ pub struct Accountant {
     interrupts: u64,
     lost_packets: u64,
     cpus: BTreeMap<u32, u64>,
-    flows: BTreeMap<PortFlow, OfFlow>,
+    flows: BTreeMap<PortFlow, FlowCosts>,
 }
 
 impl Accountant {
@@ -250,7 +250,7 @@ impl Accountant {
         self.given = given.cloned().unwrap_or_default();
         self.note(&interval, &booked);
         for pid in self.ledger.processes().collect::<Vec<_>>() {
-            self.processes.of(pid);
+            self.processes.entry(pid);
         }
         let seen = self.seen(&interval, now - self.turned, handed.as_ref());
         self.turned = now;
@@ -299,11 +299,11 @@ impl Accountant {
         for (cpu, time) in interval.cpus() {
             *self.cpus.entry(cpu).or_default() += time;
         }
-        for (flow, of) in &booked.flows {
+        for (flow, costs) in &booked.flows {
             let all = self.flows.entry(*flow).or_default();
-            all.time += of.time;
-            all.packets += of.packets;
-            all.readers.clone_from(&of.readers);
+            all.time += costs.time;
+            all.packets += costs.packets;
+            all.readers.clone_from(&costs.readers);
         }
     }
 
@@ -357,17 +357,18 @@ impl Accountant {
     ) -> Option<Culprit> {
         let seconds = seen.elapsed.as_secs_f64();
         let total = interval.parts.total().max(1) as f64;
-        let mut keys: BTreeMap<PacketKey, OfFlow> = BTreeMap::new();
-        for (flow, of) in &booked.flows {
+        let mut keys: BTreeMap<PacketKey, FlowCosts> = BTreeMap::new();
+        for (flow, costs) in &booked.flows {
             let Some(key) = flow.key else { continue };
             let all = keys.entry(key).or_default();
-            all.time += of.time;
-            all.packets += of.packets;
-            all.readers.extend(&of.readers);
+            all.time += costs.time;
+            all.packets += costs.packets;
+            all.readers.extend(&costs.readers);
         }
-        let worst = keys.into_iter().max_by_key(|(_, of)| of.time);
+        let worst = keys.into_iter().max_by_key(|(_, costs)| costs.time);
         let orphans = booked.totals.orphans;
-        let Some((key, of)) = worst.filter(|(_, of)| of.time > 0 && of.time >= orphans) else {
+        let Some((key, costs)) = worst.filter(|(_, costs)| costs.time > 0 && costs.time >= orphans)
+        else {
             return (orphans > 0).then(|| Culprit {
                 key: None,
                 interface: None,
@@ -383,8 +384,8 @@ impl Accountant {
             .filter(|(flow, _)| flow.key == Some(key));
         let main = flows
             .filter(|(flow, _)| flow.interface != 0)
-            .max_by_key(|(_, of)| of.packets);
-        let receiver = of.readers.first().map(|pid| {
+            .max_by_key(|(_, costs)| costs.packets);
+        let receiver = costs.readers.first().map(|pid| {
             let entry = self.processes.known(*pid);
             ReceiverProcess {
                 pid: *pid,
@@ -395,10 +396,10 @@ impl Accountant {
         Some(Culprit {
             key: Some(key),
             interface: main.and_then(|(flow, _)| shown::interface(flow, self.namespace)),
-            hertz: of.packets as f64 / seconds,
-            share: of.time as f64 / total,
+            hertz: costs.packets as f64 / seconds,
+            share: costs.time as f64 / total,
             receiver,
-            others: of.readers.len().saturating_sub(1),
+            others: costs.readers.len().saturating_sub(1),
         })
     }
 

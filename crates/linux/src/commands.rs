@@ -84,7 +84,7 @@ enum Mode {
 }
 
 impl Mode {
-    const fn of(self) -> LinuxMode {
+    const fn linux_mode(self) -> LinuxMode {
         match self {
             Self::Native => LinuxMode::Native,
             Self::Predicted => LinuxMode::Predicted,
@@ -109,7 +109,7 @@ impl SystemArgs {
     /// Reads the file, and returns the part of the system that this machine runs.
     fn node(&self) -> miette::Result<Node> {
         let system = weir_model::load(&self.system)?;
-        Ok(Node::of(&system, self.mode.map(Mode::of))?)
+        Ok(Node::new(&system, self.mode.map(Mode::linux_mode))?)
     }
 }
 

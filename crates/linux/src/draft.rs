@@ -288,7 +288,7 @@ mod tests {
     fn node(text: &str) -> Node {
         let system = weir_model::parse("draft.toml", text)
             .unwrap_or_else(|error| panic!("{error:?}\n{text}"));
-        Node::of(&system, None).unwrap()
+        Node::new(&system, None).unwrap()
     }
 
     #[test]
@@ -320,12 +320,12 @@ mod tests {
         let shown: Vec<_> = node
             .receivers
             .iter()
-            .map(|of| {
+            .map(|receiver| {
                 (
-                    of.name.as_str(),
-                    of.urgency.get(),
-                    of.ports.len(),
-                    of.cgroup.as_deref(),
+                    receiver.name.as_str(),
+                    receiver.urgency.get(),
+                    receiver.ports.len(),
+                    receiver.cgroup.as_deref(),
                 )
             })
             .collect();
@@ -356,7 +356,7 @@ mod tests {
         assert!(
             node.receivers
                 .iter()
-                .all(|of| of.command.is_none() && of.cgroup.is_none())
+                .all(|receiver| receiver.command.is_none() && receiver.cgroup.is_none())
         );
         assert_eq!(node.interfaces.len(), 2);
         assert_eq!(

@@ -182,8 +182,8 @@ impl InstallPaths {
     /// not find its program. `None` if there is none.
     #[must_use]
     pub fn unseen(&self) -> Option<PathBuf> {
-        let mut folders = UNSEEN.into_iter().map(|of| Path::new("/").join(of));
-        folders.find(|of| self.prefix.starts_with(of))
+        let mut folders = UNSEEN.into_iter().map(|folder| Path::new("/").join(folder));
+        folders.find(|folder| self.prefix.starts_with(folder))
     }
 
     /// Text of the systemd unit for this prefix.
@@ -203,7 +203,7 @@ impl InstallPaths {
     ///
     /// # Errors
     /// Fails if the list cannot be read.
-    pub fn found(&self) -> Result<Option<Installation>, InstallError> {
+    pub fn installed(&self) -> Result<Option<Installation>, InstallError> {
         let path = self.staged(&self.list());
         let read = match fs::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -220,7 +220,7 @@ impl InstallPaths {
     /// # Errors
     /// Fails if a file may not be written. Nothing has changed then.
     pub fn put(&self, files: &[NewFile], reads: &[&Path], force: bool) -> Result<(), InstallError> {
-        let before = self.found()?;
+        let before = self.installed()?;
         let mut outputs = Outputs::new(force);
         for path in reads {
             outputs.reads(path);
@@ -293,9 +293,9 @@ impl InstallPaths {
                     missing.push(one.to_owned());
                 }
             }
-            let there = folder.ancestors().map(|one| self.staged(one));
-            if let Some(there) = there.into_iter().find(|one| one.exists()) {
-                may_change(&there)?;
+            let existing = folder.ancestors().map(|one| self.staged(one));
+            if let Some(existing) = existing.into_iter().find(|one| one.exists()) {
+                may_change(&existing)?;
             }
         }
         Ok(missing)
@@ -306,7 +306,7 @@ impl InstallPaths {
     /// # Errors
     /// Fails if systemd uses the unit, or if a file may not be removed.
     pub fn remove(&self) -> Result<Option<Removal>, InstallError> {
-        let Some(installation) = self.found()? else {
+        let Some(installation) = self.installed()? else {
             return Ok(None);
         };
         if let Some((link, unit)) = self.link_to_unit() {

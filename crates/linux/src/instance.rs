@@ -250,15 +250,15 @@ mod tests {
         }
     }
 
-    fn of(pid: u32) -> Thread {
-        Thread::of(i32::try_from(pid).unwrap()).unwrap().unwrap()
+    fn thread(pid: u32) -> Thread {
+        Thread::find(i32::try_from(pid).unwrap()).unwrap().unwrap()
     }
 
     #[test]
     fn others_are_told_of_a_run_until_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all(&folder.path().join("missing")).unwrap(), []);
-        let mut run = run(of(std::process::id()));
+        let mut run = run(thread(std::process::id()));
         run.tell(folder.path()).unwrap();
         run.status = serde_json::json!({ "packets": 3 });
         run.tell(folder.path()).unwrap();
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_run_is_called_by_its_file_too() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut run = run(of(std::process::id()));
+        let mut run = run(thread(std::process::id()));
         run.file = file.path().canonicalize().unwrap();
         assert!(run.is_called(&file.path().to_string_lossy()));
     }
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn it_ends_when_it_is_asked_to() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let run = run(of(child.id()));
+        let run = run(thread(child.id()));
         assert!(run.lives());
         run.end(Duration::from_secs(10)).unwrap();
         // The process has ended, but nobody has waited for it yet.
@@ -295,10 +295,10 @@ mod tests {
     #[test]
     fn a_later_process_of_the_same_number_is_left_alone() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let mut earlier = of(child.id());
+        let mut earlier = thread(child.id());
         earlier.started -= 1;
         run(earlier).end(Duration::ZERO).unwrap();
-        assert!(run(of(child.id())).lives());
+        assert!(run(thread(child.id())).lives());
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -53,7 +53,7 @@ impl Capability {
 
     /// The capabilities of `needed` that are missing in the bit set `capabilities`.
     fn not_in(needed: &[Self], capabilities: u64) -> Vec<Self> {
-        let lacks = |of: &&Self| capabilities & (1 << of.number()) == 0;
+        let lacks = |capability: &&Self| capabilities & (1 << capability.number()) == 0;
         needed.iter().filter(lacks).copied().collect()
     }
 
@@ -204,7 +204,7 @@ impl Lack {
     /// Reason why packets of the interface `name` cannot be given to classes. `None` if they can.
     /// `trusted` means that checksums that cannot be checked count as present.
     #[must_use]
-    pub fn of_checksums(checksums: Checksums, name: String, trusted: bool) -> Option<Self> {
+    pub fn from_checksums(checksums: Checksums, name: String, trusted: bool) -> Option<Self> {
         match checksums {
             Checksums::LeftOut { peer } => Some(Self::Checksums { name, peer }),
             Checksums::Unknown if !trusted => Some(Self::UnknownChecksums { name }),
@@ -245,8 +245,9 @@ impl Machine {
         let wanted = wanted.filter(|_| node.linux.mode.facts().demultiplexes);
         let xdp = wanted
             .clone()
-            .filter_map(|name| Some((name.clone(), XdpState::of(name).ok()?)));
-        let checksums = wanted.filter_map(|name| Some((name.clone(), Checksums::of(name).ok()?)));
+            .filter_map(|name| Some((name.clone(), XdpState::examine(name).ok()?)));
+        let checksums =
+            wanted.filter_map(|name| Some((name.clone(), Checksums::examine(name).ok()?)));
         Ok(Self {
             kernel: (version.major, version.minor),
             has_btf: Path::new(BTF).exists(),
@@ -292,20 +293,22 @@ impl Machine {
                 lacks.push(Lack::Threads { name });
             }
         }
-        for (name, there) in &self.xdp {
+        for (name, state) in &self.xdp {
             let name = name.clone();
-            if let Some((program, number)) = there.program.clone() {
+            if let Some((program, number)) = state.program.clone() {
                 lacks.push(Lack::Occupied {
                     name,
                     program,
                     number,
                 });
-            } else if there.native == Some(false) {
+            } else if state.native == Some(false) {
                 lacks.push(Lack::NoXdp { name });
             }
         }
         let checksums = self.checksums.iter().cloned();
-        lacks.extend(checksums.filter_map(|(name, its)| Lack::of_checksums(its, name, trusted)));
+        lacks.extend(
+            checksums.filter_map(|(name, state)| Lack::from_checksums(state, name, trusted)),
+        );
         lacks
     }
 }

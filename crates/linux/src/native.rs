@@ -263,7 +263,7 @@ impl Native {
             let wanted = device::settings(device, &mut report.notes)?;
             list(&mut report, wanted)?;
             let threads = device.threads()?;
-            let own = own(device, &mut report.notes);
+            let own = urgent_queue(device, &mut report.notes);
             let mut expected = |threads, scheduled| {
                 report.expected.push(ThreadChange {
                     threads,
@@ -342,7 +342,8 @@ impl Native {
             }
             if device.follows.is_none() {
                 // The threads of the queues differ only if the card has accepted all of its rules.
-                let own = own(device, &mut report.notes).filter(|own| own.wanted.is_empty());
+                let own =
+                    urgent_queue(device, &mut report.notes).filter(|own| own.wanted.is_empty());
                 let instance = own.and_then(|own| own.instance);
                 set(journal, &mut report, device.policies(&threads, instance))?;
             }
@@ -385,13 +386,13 @@ impl Native {
 
 /// The queue of `device`'s most urgent packets. `None` if its thread has no policy of its own, or
 /// is not known.
-fn own(device: &Device, notes: &mut Vec<Note>) -> Option<UrgentQueue> {
+fn urgent_queue(device: &Device, notes: &mut Vec<Note>) -> Option<UrgentQueue> {
     if !device.tells_queues_apart() {
         return None;
     }
     let open = device.interface.open().ok()?;
     // If the card refuses rules, the function `settings` adds the note.
-    let own = UrgentQueue::of(device, &open, &mut Vec::new())?;
+    let own = UrgentQueue::find(device, &open, &mut Vec::new())?;
     if own.instance.is_none() {
         notes.push(Note::NoInstance {
             interface: device.interface.name.clone(),
@@ -577,24 +578,24 @@ mod tests {
 
     #[test]
     fn soft_interrupts_are_urgent_only_where_packets_wait_for_one() {
-        let of = |deferral, spread: Option<&str>| {
+        let are_softirqs = |deferral, spread: Option<&str>| {
             let deferring = Device {
                 deferral,
                 spread: spread.map(|cpus| cpus.parse().unwrap()),
                 ..device(70, None)
             };
             let native = Native::new(vec![device(10, None), deferring]);
-            let is_softirq = |name| native.is_softirq(&Work::of(name).unwrap());
+            let is_softirq = |name| native.is_softirq(&Work::parse(name).unwrap());
             ["ksoftirqd/0", "backlog_napi/0", "ktimers/0", "napi/eth0-1"].map(is_softirq)
         };
         let some = Some(Duration::from_micros(50));
         // The first two threads also handle the packets of other interfaces, so they change only if
         // packets are spread.
-        assert_eq!(of(None, None), [false, false, false, false]);
-        assert_eq!(of(some, None), [false, false, true, false]);
-        assert_eq!(of(None, Some("0-1")), [true, true, false, false]);
+        assert_eq!(are_softirqs(None, None), [false, false, false, false]);
+        assert_eq!(are_softirqs(some, None), [false, false, true, false]);
+        assert_eq!(are_softirqs(None, Some("0-1")), [true, true, false, false]);
         let native = Native::new(vec![device(70, Some(TopHalf::Interrupt))]);
-        let is_softirq = |name| native.is_softirq(&Work::of(name).unwrap());
+        let is_softirq = |name| native.is_softirq(&Work::parse(name).unwrap());
         assert!(is_softirq("ksoftirqd/0") && !is_softirq("backlog_napi/0"));
     }
 }

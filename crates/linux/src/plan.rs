@@ -54,8 +54,8 @@ pub struct AttachmentPlan {
 }
 
 impl AttachmentPlan {
-    fn to(node: &Node, of: &system::NodeInterface) -> Result<Self, PlanError> {
-        let interface = found(of)?;
+    fn new(node: &Node, node_interface: &system::NodeInterface) -> Result<Self, PlanError> {
+        let interface = find_device(node_interface)?;
         let driver = interface
             .open()
             .and_then(|open| ethtool::driver(&open))
@@ -65,7 +65,7 @@ impl AttachmentPlan {
             "packets that are given to a class are not joined (GRO), and lose what the card knows of them: its check of the checksum, their hash, their time stamp, a VLAN tag that it took off".to_owned(),
         ];
         match driver.as_deref() {
-            _ if Checksums::of(&of.name).is_ok_and(|its| its == Checksums::Unknown) => costs.push(
+            _ if matches!(Checksums::examine(&node_interface.name), Ok(Checksums::Unknown)) => costs.push(
                 "packets whose checksums the other end leaves out are lost, which cannot be seen from here: turn that off there (`ethtool -K PEER tx off`), and say so with --yes-checksums".to_owned(),
             ),
             Some("virtio_net") => costs.push(
@@ -74,7 +74,7 @@ impl AttachmentPlan {
             _ => {}
         }
         Ok(Self {
-            interface: of.name.clone(),
+            interface: node_interface.name.clone(),
             driver,
             classes: assign::classes(&[], &node.urgencies(), &BTreeSet::new()),
             costs,
@@ -117,7 +117,7 @@ impl RunPlan {
     ///
     /// # Errors
     /// Fails when an interface is missing, or a setting cannot be read.
-    pub fn of(node: &Node) -> Result<Self, PlanError> {
+    pub fn new(node: &Node) -> Result<Self, PlanError> {
         let report = native(node, &node.interfaces)?.plan()?;
         let ends_by_timer = node.linux.cap_timer && cap_timer().0.value().is_ok();
         let tick = if ends_by_timer {
@@ -129,7 +129,7 @@ impl RunPlan {
             .interfaces
             .iter()
             .filter(|_| node.linux.mode.facts().demultiplexes)
-            .map(|of| AttachmentPlan::to(node, of))
+            .map(|interface| AttachmentPlan::new(node, interface))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             system: node.name.clone(),
@@ -140,7 +140,7 @@ impl RunPlan {
             shares: node
                 .interfaces
                 .iter()
-                .map(|interface| Share::of(node, interface, tick, ring(node, interface)))
+                .map(|interface| Share::new(node, interface, tick, ring(node, interface)))
                 .collect(),
             notes: report.notes.iter().map(ToString::to_string).collect(),
             remarks: node
@@ -177,8 +177,8 @@ fn tick_remark(node: &Node, tick: Duration) -> Option<String> {
 
 /// Number of packets for which each receive queue of the card will have room. `None` if its driver
 /// does not report it.
-fn ring(node: &Node, of: &system::NodeInterface) -> Option<u32> {
-    let open = NetDevice::find(&of.name, None).and_then(|found| found.open());
+fn ring(node: &Node, interface: &system::NodeInterface) -> Option<u32> {
+    let open = NetDevice::find(&interface.name, None).and_then(|found| found.open());
     let ring = open.and_then(|open| ethtool::ring(&open)).ok()?;
     Some(ring.at_least(node.linux.receive_ring.unwrap_or(0)))
 }
@@ -190,15 +190,18 @@ fn changes(report: &NativeReport) -> Vec<ChangeRow> {
         new: change.to.to_string(),
     });
     let expected = report.expected.iter().map(|expected| {
-        let of = &expected.interface;
+        let interface = &expected.interface;
         let (setting, now) = match &expected.threads {
             Threads::One(setting, now) => (setting.to_string(), Some(now.to_string())),
-            Threads::All => (format!("the policy of the threads of {of}"), None),
+            Threads::All => (format!("the policy of the threads of {interface}"), None),
             Threads::OfQueue(queue) => (
-                format!("the policy of the thread of {of}'s queue {queue}"),
+                format!("the policy of the thread of {interface}'s queue {queue}"),
                 None,
             ),
-            Threads::OfOthers => (format!("the policy of the other threads of {of}"), None),
+            Threads::OfOthers => (
+                format!("the policy of the other threads of {interface}"),
+                None,
+            ),
         };
         ChangeRow {
             setting,
@@ -217,7 +220,9 @@ pub fn native<'a>(
     node: &Node,
     interfaces: impl IntoIterator<Item = &'a system::NodeInterface>,
 ) -> Result<Native, PlanError> {
-    let devices = interfaces.into_iter().map(|of| device(node, of));
+    let devices = interfaces
+        .into_iter()
+        .map(|interface| device(node, interface));
     let devices = devices.collect::<Result<_, PlanError>>()?;
     Ok(Native::new(devices)
         .with_cap_timer(node.linux.cap_timer)
@@ -228,30 +233,36 @@ pub fn native<'a>(
 ///
 /// # Errors
 /// Fails when the interface is missing.
-pub fn device(node: &Node, of: &system::NodeInterface) -> Result<Device, PlanError> {
-    let interface = found(of)?;
+pub fn device(node: &Node, node_interface: &system::NodeInterface) -> Result<Device, PlanError> {
+    let interface = find_device(node_interface)?;
     let facts = node.linux.mode.facts();
-    let follows = facts.follows_receivers.then(|| node.most_of(of));
+    let follows = facts
+        .follows_receivers
+        .then(|| node.most_of(node_interface));
     Ok(Device {
         top_half: node.linux.top_half,
         follows,
-        deferral: of.deferral,
-        gathering: of.deferral,
+        deferral: node_interface.deferral,
+        gathering: node_interface.deferral,
         // If a program finds the receivers, or threads follow them, all queues are treated alike.
         steered: if facts.loads_programs {
             Vec::new()
         } else {
-            of.urgent.iter().flat_map(|&mark| flows(mark)).collect()
+            node_interface
+                .urgent
+                .iter()
+                .flat_map(|&mark| flows(mark))
+                .collect()
         },
-        others: of.others,
+        others: node_interface.others,
         ring: node.linux.receive_ring,
-        ..Device::new(interface, node.urgency_of(of))
+        ..Device::new(interface, node.urgency_of(node_interface))
     })
 }
 
-fn found(of: &system::NodeInterface) -> Result<NetDevice, PlanError> {
-    NetDevice::find(&of.name, None).map_err(|cause| PlanError::Interface {
-        name: of.name.clone(),
+fn find_device(interface: &system::NodeInterface) -> Result<NetDevice, PlanError> {
+    NetDevice::find(&interface.name, None).map_err(|cause| PlanError::Interface {
+        name: interface.name.clone(),
         cause,
     })
 }

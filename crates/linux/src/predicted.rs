@@ -57,7 +57,7 @@ impl DeviceBottomHalf {
     /// Creates the entry for a bottom half that consists of kernel threads (`napi/INTERFACE-ID`
     /// and, on PREEMPT_RT, `irq/N-INTERFACE`).
     #[must_use]
-    pub fn of_threads(reach: Reach, threads: &Threads) -> Self {
+    pub fn for_threads(reach: Reach, threads: &Threads) -> Self {
         let threads = threads.clone();
         Self {
             reach,
@@ -98,7 +98,7 @@ impl Threads {
     /// # Errors
     /// Fails when a thread's policy cannot be set.
     pub fn replace(&self, threads: Vec<Thread>) -> io::Result<()> {
-        let mut held = self.held();
+        let mut held = self.group();
         held.threads.retain(|one| threads.contains(&one.thread));
         for thread in threads {
             if held.threads.iter().any(|one| one.thread == thread) {
@@ -120,25 +120,25 @@ impl Threads {
     /// are not included.
     #[must_use]
     pub fn get(&self) -> Vec<Thread> {
-        let held = self.held();
+        let held = self.group();
         held.threads.iter().map(|one| one.thread).collect()
     }
 
     /// The urgency of the threads. `None` if it was never set.
     #[must_use]
     pub fn urgency(&self) -> Option<Urgency> {
-        self.held().urgency
+        self.group().urgency
     }
 
     fn set(&self, urgency: Urgency) -> io::Result<()> {
         let urgency = urgency.min(self.most);
-        let mut held = self.held();
+        let mut held = self.group();
         held.urgency = Some(urgency);
         let mut threads = held.threads.iter();
         threads.try_for_each(|thread| give(thread, urgency))
     }
 
-    fn held(&self) -> MutexGuard<'_, ThreadGroup> {
+    fn group(&self) -> MutexGuard<'_, ThreadGroup> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,7 +183,7 @@ pub struct Prediction {
 
 enum PredictionSource {
     Waiting(WaitWatcher),
-    Registered(Vec<Set>),
+    Registered(Vec<BottomHalf>),
 }
 
 impl Prediction {
@@ -204,7 +204,7 @@ impl Prediction {
         }
         let reaches = devices.iter().map(|device| device.reach).collect();
         let changes = Arc::new(AtomicU64::new(0));
-        let sets = devices.into_iter().map(|device| Set {
+        let sets = devices.into_iter().map(|device| BottomHalf {
             set: device.set,
             now: None,
             changes: changes.clone(),
@@ -232,7 +232,7 @@ impl Prediction {
             PredictionSource::Registered(sets) => {
                 for (set, reach) in sets.iter_mut().zip(&self.reaches) {
                     let most = table.urgencies(reach).last().copied();
-                    set.to(most.unwrap_or(Urgency::ORDINARY))
+                    set.set_urgency(most.unwrap_or(Urgency::ORDINARY))
                         .map_err(Error::Set)?;
                 }
                 Ok(())
@@ -266,14 +266,14 @@ impl Prediction {
 }
 
 /// The bottom half of one device, with its present urgency.
-struct Set {
+struct BottomHalf {
     set: Box<dyn FnMut(Urgency) -> io::Result<()> + Send>,
     now: Option<Urgency>,
     changes: Arc<AtomicU64>,
 }
 
-impl Set {
-    fn to(&mut self, urgency: Urgency) -> io::Result<()> {
+impl BottomHalf {
+    fn set_urgency(&mut self, urgency: Urgency) -> io::Result<()> {
         if self.now == Some(urgency) {
             return Ok(());
         }
@@ -294,7 +294,7 @@ struct WaitWatcher {
 }
 
 impl WaitWatcher {
-    fn start(mut sets: Vec<Set>, setter: Option<SchedPolicy>) -> Result<Self, Error> {
+    fn start(mut sets: Vec<BottomHalf>, setter: Option<SchedPolicy>) -> Result<Self, Error> {
         let programs = WaitPrograms::load()?;
         let (bell, shared) = (programs.bell()?, programs.shared());
         let failed = Arc::new(Mutex::new(None));
@@ -363,7 +363,7 @@ impl Drop for WaitWatcher {
 
 /// Gives every device the urgency of its most urgent waiting receiver, until no urgency changes any
 /// more.
-fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
+fn follow(shared: &SharedState, sets: &mut [BottomHalf]) -> io::Result<()> {
     shared.answer();
     for (device, set) in sets.iter_mut().enumerate() {
         loop {
@@ -374,7 +374,7 @@ fn follow(shared: &SharedState, sets: &mut [Set]) -> io::Result<()> {
             // The urgency is set first, and then the BPF program is informed. Until then the
             // program compares with the old urgency, and may not report a change. The next round of
             // this loop sees such a change.
-            set.to(most)?;
+            set.set_urgency(most)?;
             shared.applied(device, most);
         }
     }

@@ -53,7 +53,7 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
                 _ => false,
             };
             if !is_left_out {
-                attached.extend(of(name, &section));
+                attached.extend(describe(name, &section));
             }
         }
     }
@@ -62,7 +62,7 @@ pub fn attached(node: &Node) -> Result<Vec<Program>, libbpf_rs::Error> {
 
 /// Describes a program by the section of its object file. `None` if the program is attached to an
 /// interface, or runs only when Weir calls it.
-fn of(name: String, section: &str) -> Option<Program> {
+fn describe(name: String, section: &str) -> Option<Program> {
     let root_cgroup = section.starts_with("cgroup");
     if !root_cgroup && !section.starts_with("tp_btf/") {
         return None;

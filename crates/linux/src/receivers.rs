@@ -61,7 +61,7 @@ impl Protocol {
 
     /// The protocol with this number. `None` if it is neither TCP nor UDP.
     #[must_use]
-    pub const fn of(number: u8) -> Option<Self> {
+    pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             6 => Some(Self::Tcp),
             17 => Some(Self::Udp),

@@ -224,8 +224,8 @@ impl Setting {
                 let text = interface.open()?.read(within(file)?)?;
                 Value::Text(normal(file, &text))
             }
-            Self::Policy { thread, .. } => Value::Policy(sched::get(there(*thread)?)?),
-            Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(there(*thread)?)?),
+            Self::Policy { thread, .. } => Value::Policy(sched::get(live_tid(*thread)?)?),
+            Self::Affinity { thread, .. } => Value::Cpus(sched::affinity(live_tid(*thread)?)?),
             Self::Sysctl { path } => {
                 let file = format!("/proc/sys/{}", within(path)?);
                 // In a network namespace of its own, settings of the whole machine are read-only.
@@ -253,10 +253,10 @@ impl Setting {
                 interface.open()?.write(within(file)?, text)
             }
             (Self::Policy { thread, .. }, Value::Policy(policy)) => {
-                sched::set(there(*thread)?, *policy)
+                sched::set(live_tid(*thread)?, *policy)
             }
             (Self::Affinity { thread, .. }, Value::Cpus(cpus)) => {
-                sched::set_affinity(there(*thread)?, cpus)
+                sched::set_affinity(live_tid(*thread)?, cpus)
             }
             (Self::Sysctl { path }, Value::Text(text)) => {
                 fs::write(format!("/proc/sys/{}", within(path)?), text)
@@ -288,7 +288,9 @@ impl Setting {
             | Self::Ring { interface }
             | Self::Steering { interface, .. }
             | Self::Spread { interface } => interface.open().is_ok(),
-            Self::Policy { thread, .. } | Self::Affinity { thread, .. } => there(*thread).is_ok(),
+            Self::Policy { thread, .. } | Self::Affinity { thread, .. } => {
+                live_tid(*thread).is_ok()
+            }
             Self::Sysctl { .. } | Self::Feature { .. } => true,
         }
     }
@@ -336,7 +338,7 @@ fn feature(name: &str) -> io::Result<String> {
 }
 
 /// Number of `thread`. Fails if the thread no longer exists.
-fn there(thread: Thread) -> io::Result<sched::Tid> {
+fn live_tid(thread: Thread) -> io::Result<sched::Tid> {
     match thread.exists() {
         Ok(true) => Ok(thread.tid),
         Ok(false) => Err(io::Error::from_raw_os_error(libc::ESRCH)),

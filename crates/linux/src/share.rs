@@ -55,7 +55,7 @@ impl Share {
     /// packets. A cap ends at the next tick of the kernel's clock, which has the period `tick`, or
     /// exactly if `tick` is zero.
     #[must_use]
-    pub fn of(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
+    pub fn new(node: &Node, interface: &NodeInterface, tick: Duration, ring: Option<u32>) -> Self {
         let capped = match node.linux.top_half {
             Some(TopHalf::Cap { runtime, period }) => Some((runtime, period)),
             Some(TopHalf::Urgency(_) | TopHalf::Interrupt) | None => None,
@@ -79,8 +79,12 @@ impl Share {
         let (safe, exposed) = node.receivers.iter().partition::<Vec<_>, _>(|receiver| {
             most.is_none_or(|most| receiver.urgency.get() > most)
         });
-        let names =
-            |of: Vec<&crate::system::NodeReceiver>| of.iter().map(|of| of.name.clone()).collect();
+        let names = |receivers: Vec<&crate::system::NodeReceiver>| {
+            receivers
+                .iter()
+                .map(|receivers| receivers.name.clone())
+                .collect()
+        };
         let per_packet = if facts.demultiplexes {
             interface.top_half
         } else {
@@ -159,7 +163,7 @@ mod tests {
     }
 
     fn share(node: &Node) -> Share {
-        Share::of(
+        Share::new(
             node,
             &node.interfaces[0],
             Duration::from_millis(4),

@@ -117,7 +117,7 @@ impl Node {
     /// # Errors
     /// Fails when the system has no network interface although the mode needs one. Also fails when
     /// it asks for something that Linux does not have.
-    pub fn of(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
+    pub fn new(system: &System, mode: Option<LinuxMode>) -> Result<Self, NotForLinux> {
         if let Some((flow, network)) = system
             .flows
             .iter()
@@ -196,7 +196,7 @@ impl Node {
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         let rules = self.receivers.iter().flat_map(|receiver| {
-            let of = |protocol, port| Rule {
+            let rule = |protocol, port| Rule {
                 protocol,
                 port,
                 cgroup: receiver.cgroup.clone(),
@@ -215,13 +215,13 @@ impl Node {
                         // ICMP has no ports, so there is no rule for it.
                         Some(Protocol::Icmp) => return None,
                     };
-                    Some(of(protocol, Some(port.number)))
+                    Some(rule(protocol, Some(port.number)))
                 })
                 .collect();
             let says_who =
                 receiver.cgroup.is_some() || receiver.command.is_some() || receiver.user.is_some();
             if receiver.ports.is_empty() && says_who {
-                rules.push(of(None, None));
+                rules.push(rule(None, None));
             }
             rules
         });
@@ -245,7 +245,7 @@ impl Node {
         let interfaces: BTreeMap<_, _> = self
             .interfaces
             .iter()
-            .map(|of| (of.name.clone(), of.tolerated_hz))
+            .map(|interface| (interface.name.clone(), interface.tolerated_hz))
             .collect();
         Some(account::Options {
             packets: self.linux.accounting == Some(Accounting::Packets),
@@ -283,9 +283,9 @@ impl Node {
 }
 
 fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> {
-    let of = &system.receivers[index];
+    let described = &system.receivers[index];
     let mut ports: Vec<ListeningPort> = Vec::new();
-    let stated = of.port.map(|number| ListeningPort {
+    let stated = described.port.map(|number| ListeningPort {
         protocol: None,
         number,
     });
@@ -310,15 +310,15 @@ fn receiver(system: &System, index: usize) -> Result<NodeReceiver, NotForLinux> 
         .iter()
         .find(|one| one.receiver == index);
     Ok(NodeReceiver {
-        name: of.name.clone(),
-        urgency: Urgency::new(of.urgency).map_err(|cause| NotForLinux::TooUrgent {
-            name: of.name.clone(),
+        name: described.name.clone(),
+        urgency: Urgency::new(described.urgency).map_err(|cause| NotForLinux::TooUrgent {
+            name: described.name.clone(),
             cause,
         })?,
         ports,
         user: matched
             .and_then(|one| one.user.as_deref())
-            .map(|user| user_of(&of.name, user))
+            .map(|user| user_of(&described.name, user))
             .transpose()?,
         cgroup: matched.and_then(|one| one.cgroup.clone()),
         command: matched.and_then(|one| one.command.clone()),
@@ -333,8 +333,8 @@ fn queues(
     receivers: &[NodeReceiver],
 ) -> Result<BTreeMap<Urgency, u32>, NotForLinux> {
     let mut queues: BTreeMap<Urgency, u64> = BTreeMap::new();
-    for of in &system.linux.interfaces {
-        for (_, flow) in system.flows_of(of.source) {
+    for interface in &system.linux.interfaces {
+        for (_, flow) in system.flows_of(interface.source) {
             if let (Some(queue), Some(to)) = (flow.queue, receivers.get(flow.receiver)) {
                 let all = queues.entry(to.urgency).or_default();
                 *all = all.saturating_add(queue);
@@ -374,13 +374,16 @@ const PRIVILEGED: u16 = 1024;
 fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
     let mut remarks = Vec::new();
     for flow in &system.flows {
-        let of = &flow.selector;
+        let selector = &flow.selector;
         let is_here = system
             .linux
             .interfaces
             .iter()
             .any(|interface| interface.source == flow.source);
-        if is_here && of.port.is_some() && (of.ethertype.is_some() || of.pcp.is_some()) {
+        if is_here
+            && selector.port.is_some()
+            && (selector.ethertype.is_some() || selector.pcp.is_some())
+        {
             remarks.push(format!(
                 "of the flow `{}` only the protocol and the port count, not its EtherType or VLAN priority",
                 flow.name
@@ -408,12 +411,24 @@ fn remarks(system: &System, receivers: &[NodeReceiver]) -> Vec<String> {
 /// selector, the most urgent receiver counts. Selectors with more than one property are left out,
 /// since the table cannot represent them.
 fn selected(system: &System, receivers: &[NodeReceiver]) -> Vec<(demux::SocketKey, Urgency)> {
-    let is_here = |source: usize| system.linux.interfaces.iter().any(|of| of.source == source);
+    let is_here = |source: usize| {
+        system
+            .linux
+            .interfaces
+            .iter()
+            .any(|interface| interface.source == source)
+    };
     let flows = system.flows.iter().filter(|flow| is_here(flow.source));
     let mut selected: BTreeMap<demux::SocketKey, Urgency> = BTreeMap::new();
     for flow in flows {
-        let of = &flow.selector;
-        let keys = match (of.ethertype, of.pcp, of.protocol, of.address, of.port) {
+        let selector = &flow.selector;
+        let keys = match (
+            selector.ethertype,
+            selector.pcp,
+            selector.protocol,
+            selector.address,
+            selector.port,
+        ) {
             (Some(ethertype), None, None, None, None) => {
                 vec![demux::SocketKey::ethertype(ethertype)]
             }
@@ -444,19 +459,19 @@ fn urgent(
     interface: &NodeInterface,
     receivers: &[NodeReceiver],
 ) -> (Vec<Mark>, Urgency) {
-    let of = |index: &usize| receivers.get(*index).map(|receiver| receiver.urgency);
-    let most = interface.receivers.iter().filter_map(of).max();
+    let urgency = |index: &usize| receivers.get(*index).map(|receiver| receiver.urgency);
+    let most = interface.receivers.iter().filter_map(urgency).max();
     let (urgent, others): (Vec<usize>, Vec<usize>) = interface
         .receivers
         .iter()
-        .partition(|index| of(index) == most);
+        .partition(|index| urgency(index) == most);
     let most = most.unwrap_or(Urgency::ORDINARY);
     if others.is_empty() {
         return (Vec::new(), most);
     }
     let here = |source: usize| {
         let mut known = system.linux.interfaces.iter();
-        known.any(|of| of.source == source && of.name == interface.name)
+        known.any(|known| known.source == source && known.name == interface.name)
     };
     let mut marks: Vec<Mark> = urgent
         .iter()
@@ -468,8 +483,13 @@ fn urgent(
         if !urgent.contains(&flow.receiver) || !here(flow.source) {
             continue;
         }
-        let of = &flow.selector;
-        match (of.ethertype, of.pcp, of.protocol, of.port) {
+        let selector = &flow.selector;
+        match (
+            selector.ethertype,
+            selector.pcp,
+            selector.protocol,
+            selector.port,
+        ) {
             // The flow's port is in the list of the receiver's ports already.
             (_, _, _, Some(_)) => {}
             (Some(ethertype), None, None, None) => marks.push(Mark::EtherType(ethertype)),
@@ -477,7 +497,7 @@ fn urgent(
             _ => all_are_marked = false,
         }
     }
-    let less = others.iter().filter_map(of).max();
+    let less = others.iter().filter_map(urgency).max();
     (marks, less.filter(|_| all_are_marked).unwrap_or(most))
 }
 
@@ -489,14 +509,16 @@ fn interfaces(system: &System) -> Vec<NodeInterface> {
         let nanoseconds = u128::from(cycles) * 1_000_000_000 / u128::from(system.cpu.clock_hz);
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     };
-    for of in &system.linux.interfaces {
-        let Some(source) = system.sources.get(of.source) else {
+    for linux_interface in &system.linux.interfaces {
+        let Some(source) = system.sources.get(linux_interface.source) else {
             continue;
         };
-        let known = interfaces.iter().position(|known| known.name == of.name);
+        let known = interfaces
+            .iter()
+            .position(|known| known.name == linux_interface.name);
         let index = known.unwrap_or_else(|| {
             interfaces.push(NodeInterface {
-                name: of.name.clone(),
+                name: linux_interface.name.clone(),
                 tolerated_hz: Some(0.0),
                 ..NodeInterface::default()
             });
@@ -509,7 +531,7 @@ fn interfaces(system: &System) -> Vec<NodeInterface> {
             let wait = time(moderation.absolute);
             interface.deferral = Some(interface.deferral.map_or(wait, |known| known.min(wait)));
         }
-        for (_, flow) in system.flows_of(of.source) {
+        for (_, flow) in system.flows_of(linux_interface.source) {
             if !interface.receivers.contains(&flow.receiver) {
                 interface.receivers.push(flow.receiver);
             }

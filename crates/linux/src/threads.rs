@@ -28,7 +28,7 @@ impl Thread {
     ///
     /// # Errors
     /// Fails when /proc cannot be read.
-    pub fn of(tid: Tid) -> ProcResult<Option<Self>> {
+    pub fn find(tid: Tid) -> ProcResult<Option<Self>> {
         Ok(
             if_there(Process::new(tid).and_then(|process| process.stat()))?.map(|stat| Self {
                 tid,
@@ -42,7 +42,7 @@ impl Thread {
     /// # Errors
     /// Fails when /proc cannot be read.
     pub fn exists(self) -> ProcResult<bool> {
-        Ok(Self::of(self.tid)? == Some(self))
+        Ok(Self::find(self.tid)? == Some(self))
     }
 }
 
@@ -156,7 +156,7 @@ impl Work {
     /// Work of the kernel thread with the name `name`. `None` if the thread does no work of
     /// interrupts.
     #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn parse(name: &str) -> Option<Self> {
         if let Some(rest) = name.strip_prefix("napi/") {
             // The last dash separates the number, since names of interfaces may contain dashes.
             let (interface, id) = rest.rsplit_once('-')?;
@@ -233,7 +233,7 @@ pub fn all() -> ProcResult<Vec<KernelThread>> {
         if stat.flags & KERNEL_THREAD == 0 {
             continue;
         }
-        if let Some(work) = Work::of(&stat.comm) {
+        if let Some(work) = Work::parse(&stat.comm) {
             found.push(KernelThread {
                 thread: Thread {
                     tid: stat.pid,
@@ -274,10 +274,10 @@ mod tests {
             "backlog_napi/3",
             "cpumap/1/map:42",
         ] {
-            assert_eq!(Work::of(name).unwrap().to_string(), name);
+            assert_eq!(Work::parse(name).unwrap().to_string(), name);
         }
         assert_eq!(
-            Work::of("napi/br-lan-17"),
+            Work::parse("napi/br-lan-17"),
             Some(Work::Napi {
                 interface: "br-lan".to_owned(),
                 id: 17
@@ -292,7 +292,7 @@ mod tests {
             "cpumap/1",
             "cpumap/1/map:",
         ] {
-            assert_eq!(Work::of(name), None, "{name}");
+            assert_eq!(Work::parse(name), None, "{name}");
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
             .arg("60")
             .spawn()
             .unwrap();
-        let thread = Thread::of(child.id() as Tid).unwrap().unwrap();
+        let thread = Thread::find(child.id() as Tid).unwrap().unwrap();
         assert!(thread.exists().unwrap());
         let other = Thread {
             started: thread.started + 1,

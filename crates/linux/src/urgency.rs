@@ -51,7 +51,7 @@ impl Urgency {
 
     /// Urgency of a process with `policy`.
     #[must_use]
-    pub const fn of(policy: SchedPolicy) -> Self {
+    pub const fn from_policy(policy: SchedPolicy) -> Self {
         match policy {
             SchedPolicy::Fifo(priority) | SchedPolicy::RoundRobin(priority) => {
                 if priority <= Self::MOST.0 {
@@ -108,15 +108,15 @@ mod tests {
 
     #[test]
     fn follows_the_policies_of_linux() {
-        let of = |policy| Urgency::of(policy).get();
-        assert_eq!(of(SchedPolicy::Other { nice: -20 }), 0);
-        assert_eq!(of(SchedPolicy::Batch { nice: 19 }), 0);
-        assert_eq!(of(SchedPolicy::Idle), 0);
-        assert_eq!(of(SchedPolicy::Fifo(1)), 1);
-        assert_eq!(of(SchedPolicy::RoundRobin(99)), 99);
+        let urgency = |policy| Urgency::from_policy(policy).get();
+        assert_eq!(urgency(SchedPolicy::Other { nice: -20 }), 0);
+        assert_eq!(urgency(SchedPolicy::Batch { nice: 19 }), 0);
+        assert_eq!(urgency(SchedPolicy::Idle), 0);
+        assert_eq!(urgency(SchedPolicy::Fifo(1)), 1);
+        assert_eq!(urgency(SchedPolicy::RoundRobin(99)), 99);
         let period = Duration::from_millis(10);
         assert_eq!(
-            of(SchedPolicy::Deadline {
+            urgency(SchedPolicy::Deadline {
                 runtime: period / 10,
                 deadline: period,
                 period
@@ -129,7 +129,7 @@ mod tests {
     fn a_thread_of_an_urgency_has_that_urgency() {
         for number in 0..=99 {
             let urgency = Urgency::new(number).unwrap();
-            assert_eq!(Urgency::of(urgency.policy()), urgency);
+            assert_eq!(Urgency::from_policy(urgency.policy()), urgency);
         }
     }
 

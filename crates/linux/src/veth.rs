@@ -35,7 +35,7 @@ impl Checksums {
     ///
     /// # Errors
     /// Fails with ENODEV when there is no such interface.
-    pub fn of(name: &str) -> io::Result<Self> {
+    pub fn examine(name: &str) -> io::Result<Self> {
         let interface = NetDevice::find(name, None)?;
         let open = interface.open()?;
         if !is_veth(&open) {
@@ -59,12 +59,12 @@ impl Checksums {
 /// namespace of that end. `None` if this process may not enter the namespace.
 fn other_end(index: i32, peer: i32) -> io::Result<Option<OpenInterface>> {
     let Some(wanted) = netlink::namespace_of_link(index)? else {
-        return Ok(Namespace::own()?.at(peer));
+        return Ok(Namespace::own()?.into_interface(peer));
     };
     let is_it = |place: &NamespacePath| {
         let number = handle(place).and_then(|namespace| netlink::number_of(&namespace));
         number.is_ok_and(|number| number == Some(wanted))
     };
     let place = Namespace::places().find(is_it);
-    Ok(place.and_then(|place| Namespace::open(place).ok()?.at(peer)))
+    Ok(place.and_then(|place| Namespace::open(place).ok()?.into_interface(peer)))
 }

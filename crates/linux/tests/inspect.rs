@@ -45,7 +45,7 @@ fn the_draft_is_a_system_of_this_machine_with_the_test_as_a_receiver() {
     let up = interfaces.iter().filter(is_up).count();
     assert_eq!(system.linux.interfaces.len(), up);
     if up > 0 {
-        let node = Node::of(&system, None).unwrap();
+        let node = Node::new(&system, None).unwrap();
         let mut ports = node.receivers.iter().flat_map(|receiver| &receiver.ports);
         assert!(ports.any(|known| known.number == port), "{node:?}");
     }

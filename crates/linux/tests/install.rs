@@ -22,7 +22,7 @@ fn weir(command: &str, prefix: &Path, more: &[&str]) -> Output {
 }
 
 /// Checks the exit code of a command. Returns what it printed, with line breaks replaced by spaces.
-fn said(output: &Output, code: i32) -> String {
+fn printed(output: &Output, code: i32) -> String {
     let text = [output.stdout.as_slice(), &output.stderr].concat();
     let text = String::from_utf8(text).unwrap().replace('│', " ");
     assert_eq!(output.status.code(), Some(code), "{text}");
@@ -67,7 +67,7 @@ fn what_is_installed_works_and_goes_again() {
     fs::write(&theirs, "theirs").unwrap();
     let before = tree(&prefix);
     let arguments = ["--config", SYSTEM];
-    let text = said(&weir("install", &prefix, &arguments), 0);
+    let text = printed(&weir("install", &prefix, &arguments), 0);
     for part in [
         "bin/weir-linux",
         "man8/weir-linux-run.8",
@@ -95,18 +95,18 @@ fn what_is_installed_works_and_goes_again() {
     let version = Command::new(&program).arg("--version").output().unwrap();
     assert!(version.status.success());
     // Installing twice gives the same result, even if the installed copy does it.
-    said(&weir("install", &prefix, &arguments), 0);
+    printed(&weir("install", &prefix, &arguments), 0);
     assert_eq!(tree(&prefix), installed);
     let mut again = Command::new(&program);
     again.arg("install").arg("--prefix").arg(&prefix);
-    said(&again.output().unwrap(), 0);
+    printed(&again.output().unwrap(), 0);
     assert_eq!(tree(&prefix), installed);
     verify(&prefix);
     pages(&prefix.join("share/man/man8"));
-    let text = said(&weir("uninstall", &prefix, &[]), 0);
+    let text = printed(&weir("uninstall", &prefix, &[]), 0);
     assert!(text.contains("removed"), "{text}");
     assert_eq!(tree(&prefix), before);
-    let text = said(&weir("uninstall", &prefix, &[]), 0);
+    let text = printed(&weir("uninstall", &prefix, &[]), 0);
     assert!(text.contains("nothing is installed there"), "{text}");
 }
 
@@ -130,7 +130,7 @@ fn verify(prefix: &Path) {
     fs::remove_file(&instance).unwrap();
     // Where systemd is missing, the unit is not checked.
     if let Ok(verified) = verified {
-        let text = said(&verified, 0);
+        let text = printed(&verified, 0);
         assert!(!text.contains("weir-linux"), "{text}");
     }
 }
@@ -149,7 +149,7 @@ fn pages(folder: &Path) {
         assert!(page.exists(), "{name}");
         let mut man = Command::new("man");
         let shown = man.args(["--warnings", "-l"]).arg(&page).output();
-        if let Ok(shown) = shown.as_ref().map(|shown| said(shown, 0)) {
+        if let Ok(shown) = shown.as_ref().map(|shown| printed(shown, 0)) {
             // On some machines the program `man` only says that it is not installed.
             let is_man = shown.contains("NAME");
             assert!(!is_man || shown.contains(name), "{shown}");
@@ -173,11 +173,11 @@ fn nothing_of_a_stranger_is_overwritten_and_nothing_is_put_then() {
         fs::write(&theirs, "{}").unwrap();
         let before = tree(&prefix);
         let refused = weir("install", &prefix, &["--config", SYSTEM]);
-        let text = said(&refused, 2);
+        let text = printed(&refused, 2);
         assert!(text.contains("cannot"), "{text}");
         assert_eq!(tree(&prefix), before, "{file}");
         if !file.ends_with(".json") {
-            said(
+            printed(
                 &weir("install", &prefix, &["--config", SYSTEM, "--force"]),
                 0,
             );
@@ -189,16 +189,16 @@ fn nothing_of_a_stranger_is_overwritten_and_nothing_is_put_then() {
 #[test]
 fn what_the_user_has_edited_stays_and_is_named() {
     let (_folder, prefix) = prefix();
-    said(&weir("install", &prefix, &["--config", SYSTEM]), 0);
+    printed(&weir("install", &prefix, &["--config", SYSTEM]), 0);
     let file = prefix.join("etc/weir/system.toml");
     let edited = fs::read_to_string(&file).unwrap() + "# of great value\n";
     fs::write(&file, &edited).unwrap();
-    let text = said(&weir("install", &prefix, &["--config", SYSTEM]), 2);
+    let text = printed(&weir("install", &prefix, &["--config", SYSTEM]), 2);
     assert!(text.contains("it is there already"), "{text}");
     // A system file that is already at its place is left as it is.
     let own = ["--config", file.to_str().unwrap()];
-    said(&weir("install", &prefix, &own), 0);
-    let text = said(&weir("uninstall", &prefix, &[]), 1);
+    printed(&weir("install", &prefix, &own), 0);
+    let text = printed(&weir("uninstall", &prefix, &[]), 1);
     assert!(
         text.contains("etc/weir/system.toml: it was edited"),
         "{text}"
@@ -214,7 +214,7 @@ fn a_package_is_staged_and_a_unit_in_use_is_not_removed() {
     let (folder, stage) = prefix();
     let stage_of = stage.to_str().unwrap();
     let default = Path::new("/usr/local");
-    said(&weir("install", default, &["--destdir", stage_of]), 0);
+    printed(&weir("install", default, &["--destdir", stage_of]), 0);
     let unit = "usr/local/lib/systemd/system/weir-linux@.service";
     assert_eq!(fs::read_to_string(stage.join(unit)).unwrap(), UNIT);
     assert!(stage.join("etc/weir").is_dir());
@@ -223,12 +223,12 @@ fn a_package_is_staged_and_a_unit_in_use_is_not_removed() {
     let link = wants.join("weir-linux@plant.service");
     symlink(Path::new("/").join(unit), &link).unwrap();
     let before = tree(folder.path());
-    let text = said(&weir("uninstall", default, &["--destdir", stage_of]), 2);
+    let text = printed(&weir("uninstall", default, &["--destdir", stage_of]), 2);
     let first = "systemctl disable --now weir-linux@plant.service";
     assert!(text.contains(first), "{text}");
     assert_eq!(tree(folder.path()), before);
     fs::remove_file(link).unwrap();
-    said(&weir("uninstall", default, &["--destdir", stage_of]), 0);
+    printed(&weir("uninstall", default, &["--destdir", stage_of]), 0);
     assert!(!stage.join("usr").exists());
 }
 
@@ -247,12 +247,12 @@ fn bad_input_is_answered_and_puts_nothing() {
         (&broken, "broken.toml"),
         ("/no/such.toml", "no/such.toml"),
     ] {
-        let text = said(&weir("install", &prefix, &["--config", config]), 2);
+        let text = printed(&weir("install", &prefix, &["--config", config]), 2);
         assert!(text.contains(part), "{text}");
         assert!(tree(&prefix).is_empty());
     }
     for name in ["my weir", "100%", "a/../b", "a\"b", "a$b"] {
-        let text = said(&weir("install", &prefix.join(name), &[]), 2);
+        let text = printed(&weir("install", &prefix.join(name), &[]), 2);
         assert!(text.contains("a systemd unit cannot name it"), "{text}");
     }
     assert!(tree(&prefix).is_empty());
@@ -260,7 +260,7 @@ fn bad_input_is_answered_and_puts_nothing() {
     fs::create_dir_all(list.parent().unwrap()).unwrap();
     fs::write(&list, "{\"written_by\": \"weir\"").unwrap();
     for command in ["install", "uninstall"] {
-        let text = said(&weir(command, &prefix, &[]), 2);
+        let text = printed(&weir(command, &prefix, &[]), 2);
         assert!(text.contains("the list of what was installed"), "{text}");
     }
 }
@@ -285,7 +285,7 @@ fn who_may_not_write_there_is_told_who_may() {
         fs::set_permissions(&prefix, fs::Permissions::from_mode(0o555)).unwrap();
     }
     let refused = plain.arg(&program).args(["install", "--prefix"]);
-    let text = said(&refused.arg(&prefix).output().unwrap(), 2);
+    let text = printed(&refused.arg(&prefix).output().unwrap(), 2);
     assert!(text.contains("run it as root, or name a folder"), "{text}");
     assert!(tree(&prefix).is_empty());
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use ground::{Ground, Need};
 use libbpf_rs::ProgramType;
 use libbpf_rs::query::ProgInfoIter;
-use machine::{Machine, said, signal};
+use machine::{Machine, printed, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use weir_linux::sched::{self, Cpus, SchedPolicy};
@@ -24,7 +24,7 @@ use weir_linux::settings::{NetDevice, netlink};
 
 fn plan(machine: &Machine) -> Value {
     let output = machine.weir("plan").arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
         ("predicted", "predict = \"registered\""),
         ("exact", ""),
     ] {
-        let Some(mut machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
+        let Some(mut machine) = Machine::new_with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
         else {
             return;
         };
@@ -80,7 +80,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
         assert_eq!(machine.napi().len() - raised(), alike.len(), "{mode}");
         signal(&run, Signal::SIGINT);
         let ended = run.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
+        assert!(ended.status.success(), "{}", printed(&ended));
         assert_eq!(machine.settings().files, before.files);
     }
 }
@@ -88,7 +88,7 @@ fn an_interface_of_another_namespace_that_is_named_alike_is_left_alone() {
 #[test]
 fn nothing_of_the_machine_is_set_but_what_is_said() {
     for mode in ["native", "predicted", "exact"] {
-        let Some(mut machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
+        let Some(mut machine) = Machine::new_with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
         else {
             return;
         };
@@ -141,7 +141,7 @@ fn plan_lists_the_programs_that_everybody_meets() {
         "mode = \"predicted\"",
         "mode = \"exact\"",
     ] {
-        let Some(mut machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
+        let Some(mut machine) = Machine::new_with(&[Need::Namespaces, Need::RealTime, Need::Bpf])
         else {
             return;
         };
@@ -277,7 +277,7 @@ fn lost(ground: &Ground) -> f64 {
 #[test]
 fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
     const PACKETS: usize = 100;
-    let Some(machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
+    let Some(machine) = Machine::new_with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
         return;
     };
     let cpus = std::thread::available_parallelism().unwrap().get();
@@ -351,7 +351,7 @@ fn an_urgent_receiver_is_served_while_ksoftirqd_waits() {
 
 #[test]
 fn a_flood_on_another_interface_takes_no_more_with_weir() {
-    let Some(machine) = Machine::with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
+    let Some(machine) = Machine::new_with(&[Need::Namespaces, Need::RealTime, Need::Alone]) else {
         return;
     };
     if std::thread::available_parallelism().unwrap().get() < 2 {

@@ -119,11 +119,11 @@ proptest! {
         let system = weir_model::parse("test.toml", &text).unwrap();
         // Mode predicted has no cap, and only mode exact works without a thread, so such files are
         // refused.
-        let Ok(node) = Node::of(&system, None) else {
+        let Ok(node) = Node::new(&system, None) else {
             prop_assert!(system.with_threads().is_err(), "{text}");
             return Ok(());
         };
-        let share = Share::of(&node, &node.interfaces[0], tick, None);
+        let share = Share::new(&node, &node.interfaces[0], tick, None);
         let Some(bound) = guaranteed(&system) else { return Ok(()) };
         let is_safe = share.safe.iter().any(|name| name == "task");
         match share.at_once {
@@ -155,8 +155,8 @@ proptest! {
         let zero = ["0us"; 3];
         let text = with_costs(&linux, urgencies, 1_000, 100_000, zero);
         let system = weir_model::parse("test.toml", &text).unwrap();
-        let Ok(node) = Node::of(&system, None) else { return Ok(()) };
-        let share = Share::of(&node, &node.interfaces[0], tick, None);
+        let Ok(node) = Node::new(&system, None) else { return Ok(()) };
+        let share = Share::new(&node, &node.interfaces[0], tick, None);
         prop_assert_eq!(share.capacity_hz, None);
         let precedes = share.cap.is_some() || !share.safe.iter().any(|name| name == "task");
         prop_assert!(!precedes || guaranteed(&system).is_none(), "{}", text);

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use machine::{FILES, Machine, said, signal, until};
+use machine::{FILES, Machine, printed, signal, until};
 use nix::sys::signal::Signal;
 use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::settings::{Journal, Namespace, NetDevice, Setting, Value, sockets};
@@ -24,7 +24,7 @@ fn files(name: &str, path: &Path) -> Vec<String> {
 
 fn ended(run: Child) -> (Option<i32>, String) {
     let ended = run.wait_with_output().unwrap();
-    (ended.status.code(), said(&ended))
+    (ended.status.code(), printed(&ended))
 }
 
 /// Ends a run by this signal, and then restores what it may have left. Returns the messages of
@@ -34,8 +34,8 @@ fn put_back(machine: &Machine, run: Child, how: Signal) -> String {
     let (code, text) = ended(run);
     assert_eq!(code, (how == Signal::SIGTERM).then_some(0), "{text}");
     let stopped = machine.weir("stop").output().unwrap();
-    assert!(stopped.status.success(), "{}", said(&stopped));
-    format!("{text}{}", said(&stopped))
+    assert!(stopped.status.success(), "{}", printed(&stopped));
+    format!("{text}{}", printed(&stopped))
 }
 
 /// Moves the machine's interface to the sender's namespace, and renames it to `name`.
@@ -232,7 +232,7 @@ fn one_that_may_not_be_looked_for_is_not_said_to_be_gone() {
         .stderr(Stdio::piped());
     let run = run.spawn().unwrap();
     until("the run is ready", || {
-        machine.said()["changes"].as_u64() >= Some(1)
+        machine.run_status()["changes"].as_u64() >= Some(1)
     });
     let name = machine.ground.receiver.interface.clone();
     moved(&machine, &name);
@@ -243,7 +243,7 @@ fn one_that_may_not_be_looked_for_is_not_said_to_be_gone() {
     let there = machine.ground.sender.path();
     assert_ne!(files(&name, &there), before.files);
     let stopped = machine.weir("stop").output().unwrap();
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     assert_eq!(files(&name, &there), before.files);
     assert!(machine.is_clean());
 }
@@ -325,7 +325,7 @@ const OTHER: &str = "WEIR_OTHER_RUN";
 
 fn policy_of(pid: i32) -> Setting {
     Setting::Policy {
-        thread: Thread::of(pid).unwrap().unwrap(),
+        thread: Thread::find(pid).unwrap().unwrap(),
         name: "a process of the test".to_owned(),
     }
 }
@@ -427,7 +427,7 @@ fn a_hang_up_has_the_file_read_anew() {
     signal(&run, Signal::SIGHUP);
     until("what the file says now is set", || timeout() == "2000000");
     until("it is ready again", || {
-        machine.said()["changes"].as_u64() >= Some(1)
+        machine.run_status()["changes"].as_u64() >= Some(1)
     });
     // A file that cannot be used changes nothing.
     fs::write(machine.file(), "schema = 1\n").unwrap();
@@ -486,7 +486,7 @@ fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
     signal(&run, Signal::SIGHUP);
     std::thread::sleep(std::time::Duration::from_secs(3));
     until("the first is ready again", || {
-        machine.said()["changes"].as_u64() >= Some(1)
+        machine.run_status()["changes"].as_u64() >= Some(1)
     });
     assert_eq!(machine.settings(), changed);
     fs::remove_file(machine.file()).unwrap();
@@ -500,7 +500,7 @@ fn what_cannot_be_begun_after_a_hang_up_leaves_all_as_it_was() {
     }
     // The other run is alive, so `stop` has nothing to restore for it.
     let stopped = machine.weir("stop").output().unwrap();
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     signal(&second, Signal::SIGTERM);
     assert_eq!(ended(second).0, Some(0));
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ground::Offload;
-use machine::{FILES, Machine, PATIENCE, said, signal};
+use machine::{FILES, Machine, PATIENCE, printed, signal};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use weir_linux::sched::SchedPolicy;
@@ -22,7 +22,7 @@ fn plan_lists_what_run_changes_and_stop_puts_it_back() {
     };
     let before = machine.settings();
     let output = machine.weir("plan").arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(machine.settings(), before);
     let mut listed: Vec<(String, String)> = plan["changes"]
@@ -60,10 +60,14 @@ fn plan_lists_what_run_changes_and_stop_puts_it_back() {
     assert_eq!(listed, changed);
 
     let stopped = machine.weir("stop").arg("test").output().unwrap();
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{}", said(&ended));
-    assert!(said(&ended).contains("test is stopped"), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", printed(&ended));
+    assert!(
+        printed(&ended).contains("test is stopped"),
+        "{}",
+        printed(&ended)
+    );
     assert_eq!(machine.settings(), before);
     assert!(machine.is_clean());
     assert_eq!(machine.status()["systems"], serde_json::json!([]));
@@ -78,9 +82,9 @@ fn a_stop_of_another_system_says_what_runs() {
     let child = machine.run();
     let stopped = machine.weir("stop").arg("tset").output().unwrap();
     assert!(
-        said(&stopped).contains("no system `tset` runs; what runs is test"),
+        printed(&stopped).contains("no system `tset` runs; what runs is test"),
         "{}",
-        said(&stopped)
+        printed(&stopped)
     );
     let told = machine.weir("stop").args(["tset", "--json"]).output();
     let told: serde_json::Value = serde_json::from_slice(&told.unwrap().stdout).unwrap();
@@ -100,7 +104,7 @@ fn control_c_and_a_term_put_everything_back() {
         assert_ne!(machine.settings(), before);
         signal(&child, how);
         let ended = child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
+        assert!(ended.status.success(), "{}", printed(&ended));
         assert_eq!(machine.settings(), before);
         assert!(machine.is_clean());
     }
@@ -118,9 +122,9 @@ fn after_a_kill_stop_or_the_next_run_puts_everything_back() {
     assert_ne!(machine.settings(), before);
     let status = machine.weir("status").output().unwrap();
     assert_eq!(status.status.code(), Some(1));
-    assert!(said(&status).contains("crashed"), "{}", said(&status));
+    assert!(printed(&status).contains("crashed"), "{}", printed(&status));
     let stopped = machine.weir("stop").output().unwrap();
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     assert_eq!(machine.settings(), before);
     assert!(machine.is_clean());
 
@@ -131,9 +135,9 @@ fn after_a_kill_stop_or_the_next_run_puts_everything_back() {
     signal(&next, Signal::SIGINT);
     let ended = next.wait_with_output().unwrap();
     assert!(
-        said(&ended).contains("a crashed run had left settings"),
+        printed(&ended).contains("a crashed run had left settings"),
         "{}",
-        said(&ended)
+        printed(&ended)
     );
     assert_eq!(machine.settings(), before);
     assert!(machine.is_clean());
@@ -151,11 +155,11 @@ fn what_somebody_else_has_set_is_left_and_said() {
     open.write("gro_flush_timeout", "77000").unwrap();
     signal(&child, Signal::SIGINT);
     let ended = child.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{}", said(&ended));
+    assert!(ended.status.success(), "{}", printed(&ended));
     assert!(
-        said(&ended).contains("somebody else has set it to 77000"),
+        printed(&ended).contains("somebody else has set it to 77000"),
         "{}",
-        said(&ended)
+        printed(&ended)
     );
     assert_eq!(open.read("gro_flush_timeout").unwrap().trim(), "77000");
     open.write("gro_flush_timeout", "0").unwrap();
@@ -169,7 +173,7 @@ fn a_second_run_on_the_interface_is_refused() {
     let child = machine.run();
     let second = machine.weir("run").output().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    let text = said(&second);
+    let text = printed(&second);
     assert!(text.contains(&format!("process {}", child.id())), "{text}");
     assert_eq!(machine.status()["systems"].as_array().unwrap().len(), 1);
     signal(&child, Signal::SIGINT);
@@ -183,7 +187,7 @@ fn what_the_machine_does_not_have_is_named_and_nothing_changes() {
     };
     let refused = |mut command: Command, message: &str| {
         let output = command.output().unwrap();
-        let text = said(&output);
+        let text = printed(&output);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(message), "no `{message}` in {text}");
         assert!(text.contains("nothing was changed"), "{text}");

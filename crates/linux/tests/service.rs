@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ground::{Need, Offload, skipped};
-use machine::{Machine, said, until};
+use machine::{Machine, printed, until};
 
 const UNIT: &str = include_str!("../systemd/weir-linux@.service");
 const NEEDS: &[Need] = &[Need::Namespaces, Need::RealTime, Need::Bpf];
@@ -133,7 +133,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
         "mode = \"exact\"\naccounting = \"packets\"",
     ];
     for section in sections {
-        let Some(machine) = Machine::with(NEEDS) else {
+        let Some(machine) = Machine::new_with(NEEDS) else {
             return;
         };
         machine.linux(section);
@@ -144,12 +144,12 @@ fn the_unit_leaves_each_mode_what_it_needs() {
             // The other end is in a namespace that the service may not enter.
             let refused = run(&machine, &sets, &[]).wait_with_output().unwrap();
             assert_eq!(refused.status.code(), Some(2));
-            let text = said(&refused);
+            let text = printed(&refused);
             assert!(text.contains("say so with --yes-checksums"), "{text}");
         }
         let child = run(&machine, &sets, &["--yes-checksums"]);
         until("the run is ready", || {
-            machine.said()["changes"].as_u64() >= Some(1)
+            machine.run_status()["changes"].as_u64() >= Some(1)
         });
         let (here, there) = (machine.ground.receiver.v4, machine.ground.sender.v4);
         let bind = |address| move || UdpSocket::bind((address, 0)).unwrap();
@@ -160,7 +160,9 @@ fn the_unit_leaves_each_mode_what_it_needs() {
             .unwrap();
         if is_exact {
             // The second socket is the one of the system file.
-            until("it has a class", || machine.said()["exact"]["sockets"] == 2);
+            until("it has a class", || {
+                machine.run_status()["exact"]["sockets"] == 2
+            });
         }
         for _ in 0..20 {
             sender
@@ -170,7 +172,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
         }
         if section.contains("accounting") {
             until("they are charged", || {
-                machine.said()["account"]["packets"].as_u64() >= Some(20)
+                machine.run_status()["account"]["packets"].as_u64() >= Some(20)
             });
         }
         // A period passes, in which the run examines everything again.
@@ -178,7 +180,7 @@ fn the_unit_leaves_each_mode_what_it_needs() {
         assert_ne!(machine.settings(), before);
         assert!(machine.weir("stop").status().unwrap().success());
         let ended = child.wait_with_output().unwrap();
-        let text = said(&ended);
+        let text = printed(&ended);
         assert!(ended.status.success(), "{section}: {text}");
         assert!(!text.contains("not permitted"), "{section}: {text}");
         assert_eq!(machine.settings(), before);

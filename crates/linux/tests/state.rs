@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use machine::{Machine, said, signal};
+use machine::{Machine, printed, signal};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use weir_linux::settings::{Journal, NetDevice};
@@ -126,7 +126,7 @@ fn no_other_user_keeps_a_run_from_putting_back() {
         signal(&run, how);
         ended(run, "the run");
         let stopped = weir(&machine, "stop");
-        assert!(stopped.status.success(), "{}", said(&stopped));
+        assert!(stopped.status.success(), "{}", printed(&stopped));
         assert_eq!(machine.settings(), before);
         assert!(machine.is_clean());
     }
@@ -148,7 +148,7 @@ fn who_had_the_folder_open_keeps_no_run_from_putting_back() {
         let run = ended(run, "the run");
         assert_eq!(run.status.success(), how == Signal::SIGINT, "{run:?}");
         let stopped = weir(&machine, "stop");
-        assert!(stopped.status.success(), "{}", said(&stopped));
+        assert!(stopped.status.success(), "{}", printed(&stopped));
         assert!(begin.elapsed() < Duration::from_secs(9));
         assert_eq!(machine.settings(), before);
         assert!(machine.is_clean());
@@ -167,13 +167,21 @@ fn a_run_that_begins_or_ends_is_waited_for_before_its_journal_is_said_to_be_kept
     assert!(stopping.try_wait().unwrap().is_none());
     assert!(journal.restore().is_complete());
     let stopped = ended(stopping, "stop");
-    assert_eq!(stopped.status.code(), Some(0), "{}", said(&stopped));
-    assert!(!said(&stopped).contains("in use"), "{}", said(&stopped));
+    assert_eq!(stopped.status.code(), Some(0), "{}", printed(&stopped));
+    assert!(
+        !printed(&stopped).contains("in use"),
+        "{}",
+        printed(&stopped)
+    );
     // A journal that stays in use is not waited for without end.
     let (_journal, _) = Journal::open(&machine.state()).unwrap();
     let stopped = ended(stop(), "stop");
-    assert_eq!(stopped.status.code(), Some(1), "{}", said(&stopped));
-    assert!(said(&stopped).contains("is in use"), "{}", said(&stopped));
+    assert_eq!(stopped.status.code(), Some(1), "{}", printed(&stopped));
+    assert!(
+        printed(&stopped).contains("is in use"),
+        "{}",
+        printed(&stopped)
+    );
 }
 
 #[test]
@@ -189,7 +197,7 @@ fn a_folder_that_is_not_weirs_stays_as_it_is() {
     signal(&run, Signal::SIGKILL);
     ended(run, "the run");
     let stopped = weir(&machine, "stop");
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     let mode = fs::metadata(machine.state()).unwrap().mode() & 0o7777;
     assert_eq!(mode, 0o755);
     let left: Vec<_> = places(&machine).split_off(1);
@@ -208,7 +216,7 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
     let commands = ["stop", "run"].map(|command| (begun(&machine, command), command));
     for (command, what) in commands {
         let refused = ended(command, what);
-        let text = said(&refused);
+        let text = printed(&refused);
         assert_eq!(refused.status.code(), Some(2), "{text}");
         assert!(
             text.contains(&format!(
@@ -219,16 +227,16 @@ fn a_process_of_roots_that_has_the_folder_is_named_and_not_waited_for() {
         );
     }
     let run = ended(run, "the run");
-    assert_eq!(run.status.code(), Some(1), "{}", said(&run));
+    assert_eq!(run.status.code(), Some(1), "{}", printed(&run));
     assert!(
-        said(&run).contains("has locked weir.alone"),
+        printed(&run).contains("has locked weir.alone"),
         "{}",
-        said(&run)
+        printed(&run)
     );
     assert_eq!(machine.settings(), before);
     drop(locker);
     let stopped = weir(&machine, "stop");
-    assert!(stopped.status.success(), "{}", said(&stopped));
+    assert!(stopped.status.success(), "{}", printed(&stopped));
     assert!(machine.is_clean());
 }
 
@@ -246,7 +254,7 @@ fn what_others_have_written_is_not_carried_out() {
     let text = |text: &str| json!({ "text": text });
     let change =
         json!({"change": {"setting": setting, "before": text("77000"), "after": [text("0")]}});
-    let process = Thread::of(bystander.id() as i32).unwrap().unwrap();
+    let process = Thread::find(bystander.id() as i32).unwrap().unwrap();
     let run = json!({"system": "test", "file": machine.file(), "mode": "native", "interfaces": [],
         "process": process, "status": Value::Null});
     let planted = [
@@ -266,7 +274,7 @@ fn what_others_have_written_is_not_carried_out() {
         set();
         for command in ["stop", "run", "status"] {
             let refused = weir(&machine, command);
-            let text = said(&refused);
+            let text = printed(&refused);
             assert_eq!(refused.status.code(), Some(2), "{command}: {text}");
             assert!(
                 text.contains("others may write to the folder")

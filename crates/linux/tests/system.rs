@@ -22,7 +22,7 @@ costs = { off = { request_served = \"2us\" } }
 fn node(rest: &str, mode: Option<LinuxMode>) -> Result<Node, NotForLinux> {
     let system = weir_model::parse("test.toml", &format!("{BEGINNING}{rest}"))
         .unwrap_or_else(|error| panic!("{error:?}"));
-    Node::of(&system, mode)
+    Node::new(&system, mode)
 }
 
 fn source(number: u32, interface: &str) -> String {
@@ -34,8 +34,8 @@ fn source(number: u32, interface: &str) -> String {
 #[test]
 fn the_example_is_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linux-node/system.toml");
-    let node = Node::of(&weir_model::load(&path).unwrap(), None).unwrap();
-    let share = Share::of(&node, &node.interfaces[0], Duration::from_millis(4), None);
+    let node = Node::new(&weir_model::load(&path).unwrap(), None).unwrap();
+    let share = Share::new(&node, &node.interfaces[0], Duration::from_millis(4), None);
     assert!((share.cap.unwrap() - 0.05).abs() < 1e-12);
     // The time is the sum of 0.5 ms, a tick, and 64 packets of 5 us.
     assert!((share.at_once.unwrap() - 0.004_82).abs() < 1e-12);
@@ -258,7 +258,7 @@ fn a_class_has_the_queues_of_all_flows_to_receivers_of_its_urgency() {
     );
 }
 
-fn of(receiver: &str, selector: &str) -> Result<Node, NotForLinux> {
+fn node_of(receiver: &str, selector: &str) -> Result<Node, NotForLinux> {
     let text = format!(
         "{}[[receiver]]\nname = \"plc\"\nurgency = 60\n{receiver}\n[[flow]]\nname = \"in\"\nsource = \"s1\"\nreceiver = \"plc\"\nselector = {{ {selector} }}\n",
         source(1, "interface = \"eth0\"")
@@ -269,7 +269,7 @@ fn of(receiver: &str, selector: &str) -> Result<Node, NotForLinux> {
 #[test]
 fn an_address_that_is_ignored_is_refused() {
     for address in ["192.0.2.0/24", "2001:db8::1"] {
-        let error = of(
+        let error = node_of(
             "",
             &format!("protocol = \"udp\", port = 502, address = \"{address}\""),
         );
@@ -280,7 +280,7 @@ fn an_address_that_is_ignored_is_refused() {
 
 #[test]
 fn what_is_not_looked_at_and_who_is_trusted_is_said() {
-    let said = |receiver, selector| of(receiver, selector).unwrap().remarks;
+    let said = |receiver, selector| node_of(receiver, selector).unwrap().remarks;
     let [remark] = &said("", "protocol = \"udp\", port = 4840, pcp = 5")[..1] else {
         unreachable!()
     };
@@ -299,6 +299,6 @@ fn what_is_not_looked_at_and_who_is_trusted_is_said() {
         )
         .is_empty()
     );
-    let error = of("match = { user = \"weir-nobody\" }", "port = 1").unwrap_err();
+    let error = node_of("match = { user = \"weir-nobody\" }", "port = 1").unwrap_err();
     assert!(error.to_string().contains("no such user"), "{error}");
 }

@@ -126,7 +126,7 @@ fn answer(
                 match socket.recv(message) {
                     // The answer to an earlier question may still come after that question was
                     // counted as lost.
-                    Ok(length) if Header::of(&message[..length]) == Some(asked) => {
+                    Ok(length) if Header::decode(&message[..length]) == Some(asked) => {
                         return Ok(Outcome::Answered);
                     }
                     Ok(_) => {}
@@ -159,7 +159,7 @@ fn answer(
                     return Ok(Outcome::Open);
                 }
             }
-            if Header::of(message) == Some(asked) {
+            if Header::decode(message) == Some(asked) {
                 Ok(Outcome::Answered)
             } else {
                 Err(io::ErrorKind::InvalidData.into())

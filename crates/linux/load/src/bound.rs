@@ -76,7 +76,7 @@ impl End {
 
     /// The instant at which the run ends, by the monotonic clock, in nanoseconds.
     #[must_use]
-    pub fn at(self) -> u64 {
+    pub fn instant(self) -> u64 {
         self.0
     }
 

@@ -66,7 +66,7 @@ impl Drops {
         let end = End::after(self.time);
         ready();
         while !end.is_over(clock::now()) {
-            clock::sleep_until(end.at());
+            clock::sleep_until(end.instant());
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ impl Header {
     /// Reads the header at the begin of `message`. `None` means that another program sent the
     /// message.
     #[must_use]
-    pub fn of(message: &[u8]) -> Option<Self> {
+    pub fn decode(message: &[u8]) -> Option<Self> {
         let (bytes, _) = message.split_first_chunk::<HEADER>()?;
         let four = |at: usize| {
             u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -69,17 +69,17 @@ mod tests {
 
     #[test]
     fn a_header_reads_back() {
-        assert_eq!(Header::of(&HEAD.to_bytes()), Some(HEAD));
+        assert_eq!(Header::decode(&HEAD.to_bytes()), Some(HEAD));
     }
 
     #[test]
     fn what_is_no_header_is_none() {
         let mut bytes = HEAD.to_bytes();
-        assert_eq!(Header::of(&bytes[..HEADER - 1]), None);
+        assert_eq!(Header::decode(&bytes[..HEADER - 1]), None);
         bytes[0] = b'w';
-        assert_eq!(Header::of(&bytes), None);
+        assert_eq!(Header::decode(&bytes), None);
         for length in [0, 27, 65_508, u32::MAX] {
-            assert_eq!(Header::of(&Header { length, ..HEAD }.to_bytes()), None);
+            assert_eq!(Header::decode(&Header { length, ..HEAD }.to_bytes()), None);
         }
     }
 }

@@ -117,7 +117,7 @@ impl Listener {
         let mut now = start;
         let mut left = self.count.unwrap_or(u64::MAX);
         while left > 0 && !end.is_over(now) {
-            sockets.wait(end.at() - now)?;
+            sockets.wait(end.instant() - now)?;
             left = left.saturating_sub(sockets.take(&mut tallies)?);
             now = clock::now();
         }

@@ -245,14 +245,14 @@ impl Sender {
                 let Some(next) = self.due.next(now - start) else {
                     break;
                 };
-                let then = (start + next).min(end.at());
+                let then = (start + next).min(end.instant());
                 if then > now + SHORT {
                     clock::sleep_until(then - SHORT / 2);
                 }
             }
             now = clock::now();
         }
-        self.sent.late = self.due.left(end.at().min(now) - start);
+        self.sent.late = self.due.left(end.instant().min(now) - start);
         self.sent.seconds = seconds(now - start);
         Ok(())
     }

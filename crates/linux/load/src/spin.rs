@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
                 .map_or(now, |period| self.start + released * period.nanoseconds());
             let ready = release.max(now);
             while now < release && !self.end.is_over(now) {
-                clock::sleep_until(release.min(self.end.at()));
+                clock::sleep_until(release.min(self.end.instant()));
                 now = clock::now();
             }
             if self.end.is_over(now) {

@@ -27,7 +27,9 @@ impl Destination {
         match self {
             Self::Key(key) => Some(key),
             Self::Socket(SocketKey { port, protocol, .. }) => {
-                let protocol = u8::try_from(protocol).ok().and_then(Protocol::of)?;
+                let protocol = u8::try_from(protocol)
+                    .ok()
+                    .and_then(Protocol::from_number)?;
                 Some(PacketKey { protocol, port })
             }
         }

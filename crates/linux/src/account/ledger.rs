@@ -73,7 +73,7 @@ pub(super) struct Readers {
 }
 
 impl PortFlow {
-    fn of(to: Destination, namespace: u64) -> Self {
+    fn new(to: Destination, namespace: u64) -> Self {
         let key = to.key();
         match to {
             Destination::Key(_) => Self {
@@ -92,7 +92,7 @@ impl PortFlow {
 
 /// Costs of a flow. Times are in ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OfFlow {
+pub(super) struct FlowCosts {
     pub time: u64,
     /// Packets that sockets received.
     pub packets: u64,
@@ -113,7 +113,7 @@ pub(super) struct Totals {
 /// What was booked for one interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Bookings {
-    pub flows: BTreeMap<PortFlow, OfFlow>,
+    pub flows: BTreeMap<PortFlow, FlowCosts>,
     pub totals: Totals,
 }
 
@@ -172,7 +172,7 @@ impl Ledger {
                 totals.packets += packets;
                 let of_flow = booked
                     .flows
-                    .entry(PortFlow::of(*to, namespace))
+                    .entry(PortFlow::new(*to, namespace))
                     .or_default();
                 of_flow.time += time;
                 of_flow.packets += packets;
@@ -225,7 +225,7 @@ impl Ledger {
     }
 
     /// Account of a process; zero if the process has none.
-    pub fn of(&self, pid: u32) -> Sums {
+    pub fn sums(&self, pid: u32) -> Sums {
         let Some(slot) = self.slots.get(&pid) else {
             return Sums::default();
         };
@@ -241,7 +241,7 @@ impl Ledger {
     /// Closes the account of a process that has ended, and adds it to the sum of all ended
     /// processes.
     pub fn end(&mut self, pid: u32) {
-        let sums = self.of(pid);
+        let sums = self.sums(pid);
         let Some(slot) = self.slots.remove(&pid) else {
             return;
         };
@@ -340,14 +340,14 @@ mod tests {
         let booked = book(&mut ledger, &interval(pools));
         assert_eq!(
             (
-                ledger.of(1).charged(),
-                ledger.of(1).taken(),
-                ledger.of(1).packets
+                ledger.sums(1).charged(),
+                ledger.sums(1).taken(),
+                ledger.sums(1).packets
             ),
             (300, 0, 3)
         );
-        assert_eq!((ledger.of(2).charged(), ledger.of(2).taken()), (0, 450));
-        assert_eq!(ledger.of(2).own, 100);
+        assert_eq!((ledger.sums(2).charged(), ledger.sums(2).taken()), (0, 450));
+        assert_eq!(ledger.sums(2).own, 100);
         let totals = ledger.totals();
         assert_eq!((totals.received, totals.orphans), (400, 100));
         assert_eq!((totals.unattributed, totals.orphan_packets), (50, 1));
@@ -362,7 +362,7 @@ mod tests {
             pool(0, 70, 0, 1, &[(1, 1)]),
         ];
         book(&mut ledger, &interval(pools));
-        assert_eq!(ledger.of(1).charged(), 570);
+        assert_eq!(ledger.sums(1).charged(), 570);
         assert_eq!(ledger.processes().collect::<Vec<_>>(), [1]);
     }
 
@@ -371,8 +371,11 @@ mod tests {
         let mut ledger = Ledger::new();
         let pools = vec![pool(0, 303, 0, 3, &[(9, 2), (0, 1)])];
         let booked = book(&mut ledger, &interval(pools));
-        assert_eq!((ledger.of(1).received, ledger.of(2).received), (101, 101));
-        assert_eq!((ledger.of(1).packets, ledger.of(2).packets), (1, 1));
+        assert_eq!(
+            (ledger.sums(1).received, ledger.sums(2).received),
+            (101, 101)
+        );
+        assert_eq!((ledger.sums(1).packets, ledger.sums(2).packets), (1, 1));
         assert_eq!(booked.totals.unattributed, 101);
         assert_eq!(booked.totals.packets, 3);
         assert_eq!(booked.flows.len(), 2);
@@ -384,10 +387,10 @@ mod tests {
         let one = interval(vec![pool(0, 100, 0, 1, &[(1, 1)])]);
         book(&mut ledger, &one);
         ledger.end(1);
-        assert_eq!((ledger.of(1), ledger.ended().0), (Sums::default(), 1));
+        assert_eq!((ledger.sums(1), ledger.ended().0), (Sums::default(), 1));
         assert_eq!(ledger.ended().1.charged(), 100);
         book(&mut ledger, &one);
-        assert_eq!(ledger.of(1).charged(), 100);
+        assert_eq!(ledger.sums(1).charged(), 100);
     }
 
     fn pools() -> impl Strategy<Value = Vec<Pool<Destination>>> {
@@ -424,7 +427,7 @@ mod tests {
             prop_assert_eq!(totals.received + totals.orphans + totals.unattributed, measured);
             let mut all = ledger.ended().1;
             for pid in ledger.processes() {
-                all.add(&ledger.of(pid));
+                all.add(&ledger.sums(pid));
             }
             prop_assert_eq!(all.received, totals.received);
             prop_assert_eq!(all.hosted, hosted);

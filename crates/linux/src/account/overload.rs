@@ -66,9 +66,10 @@ pub(super) struct LoadSample {
 
 impl LoadSample {
     /// Joins the measurements of two consecutive intervals.
-    fn and(mut self, next: &Self) -> Self {
+    fn join(mut self, next: &Self) -> Self {
         let elapsed = self.elapsed + next.elapsed;
-        let part = |of: Duration| of.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        let part =
+            |length: Duration| length.as_secs_f64() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         let (before, after) = (part(self.elapsed), part(next.elapsed));
         for share in self.shares.values_mut() {
             *share *= before;
@@ -262,7 +263,7 @@ impl Watch {
     /// culprit yet; the caller adds it. A short interval is judged together with the following
     /// ones.
     pub fn look(&mut self, seen: &LoadSample) -> Option<Event> {
-        let seen = std::mem::take(&mut self.pending).and(seen);
+        let seen = std::mem::take(&mut self.pending).join(seen);
         if seen.elapsed < SHORTEST {
             self.pending = seen;
             return None;

@@ -20,12 +20,12 @@ pub(super) struct ProcessEntry {
 }
 
 impl ProcessEntry {
-    fn of(pid: u32) -> Self {
-        let there = Tid::try_from(pid)
+    fn read(pid: u32) -> Self {
+        let stat = Tid::try_from(pid)
             .ok()
             .filter(|pid| *pid > 0)
             .and_then(|pid| Process::new(pid).and_then(|process| process.stat()).ok());
-        let Some(stat) = there else {
+        let Some(stat) = stat else {
             return Self {
                 thread: None,
                 command: "?".to_owned(),
@@ -43,7 +43,7 @@ impl ProcessEntry {
             cgroup: if is_kernel {
                 String::new()
             } else {
-                cgroup::of(pid)
+                cgroup::read(pid)
             },
             is_kernel,
         }
@@ -52,7 +52,7 @@ impl ProcessEntry {
     /// The interrupt work that this kernel thread does. `None` for other kernel threads and for
     /// processes.
     pub fn work(&self) -> Option<Work> {
-        Work::of(&self.command).filter(|_| self.is_kernel)
+        Work::parse(&self.command).filter(|_| self.is_kernel)
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) struct ProcessTable {
 
 impl ProcessTable {
     /// Looks up a process or thread. The entry is as /proc was at the first lookup.
-    pub fn of(&mut self, pid: u32) -> &ProcessEntry {
+    pub fn entry(&mut self, pid: u32) -> &ProcessEntry {
         self.host(pid, false)
     }
 
@@ -72,7 +72,7 @@ impl ProcessTable {
     /// it has ended.
     pub fn host(&mut self, pid: u32, is_kernel: bool) -> &ProcessEntry {
         self.known.entry(pid).or_insert_with(|| {
-            let entry = ProcessEntry::of(pid);
+            let entry = ProcessEntry::read(pid);
             ProcessEntry {
                 is_kernel: entry.is_kernel || is_kernel,
                 ..entry
@@ -107,7 +107,7 @@ impl ProcessTable {
     /// Reads control groups and names again, since they can change.
     pub fn look_again(&mut self) {
         for (pid, entry) in &mut self.known {
-            let now = ProcessEntry::of(*pid);
+            let now = ProcessEntry::read(*pid);
             if now.thread == entry.thread {
                 *entry = now;
             }
@@ -127,8 +127,8 @@ mod tests {
             .unwrap();
         let pid = child.id();
         let mut processes = ProcessTable::default();
-        assert!(!processes.of(pid).is_kernel && processes.of(pid).cgroup.starts_with('/'));
-        assert!(processes.of(0).is_kernel);
+        assert!(!processes.entry(pid).is_kernel && processes.entry(pid).cgroup.starts_with('/'));
+        assert!(processes.entry(0).is_kernel);
         assert!(processes.forget_ended().is_empty());
         child.kill().unwrap();
         child.wait().unwrap();

@@ -114,6 +114,6 @@ fn all<K: Ord, V>(
 ) -> Result<BTreeMap<K, V>, Error> {
     let elements = map.lookup_batch(map.max_entries(), MapFlags::ANY, MapFlags::ANY)?;
     Ok(elements
-        .filter_map(|(of, is)| key(&of).zip(value(&is)))
+        .filter_map(|(bytes, content)| key(&bytes).zip(value(&content)))
         .collect())
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
-use super::ledger::PortFlow as FlowOf;
+use super::ledger::PortFlow;
 use super::report::{
     AccountReport, Cgroup, Cpu, EndedProcesses, FlowReport, InterruptTime, KernelThread, Process,
 };
@@ -13,7 +13,7 @@ use crate::sched::Tid;
 
 /// Name of the interface that a flow comes from. In a network namespace other than `own` it is `#`
 /// and the interface's index. `None` if the interface is not known.
-pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
+pub(super) fn interface(flow: &PortFlow, own: u64) -> Option<String> {
     let index = flow.interface;
     if index == 0 {
         return None;
@@ -33,37 +33,37 @@ pub(super) fn interface(flow: &FlowOf, own: u64) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-pub(super) fn report(of: &Accountant) -> AccountReport {
-    let processes = processes(of);
-    let totals = of.ledger.totals();
-    let (ended, sums) = of.ledger.ended();
+pub(super) fn report(accountant: &Accountant) -> AccountReport {
+    let processes = processes(accountant);
+    let totals = accountant.ledger.totals();
+    let (ended, sums) = accountant.ledger.ended();
     AccountReport {
-        elapsed_ns: (of.turned - of.began).as_nanos() as u64,
-        counts_packets: of.options.packets,
-        used_without_interrupts: of.table.is_without_interrupts(),
+        elapsed_ns: (accountant.turned - accountant.began).as_nanos() as u64,
+        counts_packets: accountant.options.packets,
+        used_without_interrupts: accountant.table.is_without_interrupts(),
         measured: InterruptTime {
-            total_ns: of.parts.total(),
-            device_ns: of.parts.device,
-            other_devices_ns: of.parts.others,
-            receive_ns: of.parts.receive,
-            other_soft_ns: of.parts.soft,
-            overhead_ns: of.parts.overhead,
-            threads_ns: of.parts.threads,
-            lost_ns: of.parts.lost,
+            total_ns: accountant.parts.total(),
+            device_ns: accountant.parts.device,
+            other_devices_ns: accountant.parts.others,
+            receive_ns: accountant.parts.receive,
+            other_soft_ns: accountant.parts.soft,
+            overhead_ns: accountant.parts.overhead,
+            threads_ns: accountant.parts.threads,
+            lost_ns: accountant.parts.lost,
         },
         received_ns: totals.received,
         orphans_ns: totals.orphans,
         unattributed_ns: totals.unattributed,
         packets: totals.packets,
         orphan_packets: totals.orphan_packets,
-        lost_packets: of.lost_packets,
-        interrupts: of.interrupts,
-        cpus: of
+        lost_packets: accountant.lost_packets,
+        interrupts: accountant.interrupts,
+        cpus: accountant
             .cpus
             .iter()
             .map(|(&cpu, &interrupts_ns)| Cpu { cpu, interrupts_ns })
             .collect(),
-        threads: of
+        threads: accountant
             .table
             .sums()
             .map(|(tid, name, ran_ns)| KernelThread { tid, name, ran_ns })
@@ -77,17 +77,17 @@ pub(super) fn report(of: &Accountant) -> AccountReport {
             taken_ns: sums.taken(),
             packets: sums.packets,
         },
-        flows: flows(of),
+        flows: flows(accountant),
     }
 }
 
-fn processes(of: &Accountant) -> Vec<Process> {
-    let mut processes: Vec<Process> = of
+fn processes(accountant: &Accountant) -> Vec<Process> {
+    let mut processes: Vec<Process> = accountant
         .ledger
         .processes()
         .map(|pid| {
-            let sums = of.ledger.of(pid);
-            let entry = of.processes.known(pid);
+            let sums = accountant.ledger.sums(pid);
+            let entry = accountant.processes.known(pid);
             let thread = entry.and_then(|entry| entry.thread);
             Process {
                 pid,
@@ -127,14 +127,14 @@ fn cgroups(processes: &[Process]) -> Vec<Cgroup> {
     cgroups
 }
 
-fn flows(of: &Accountant) -> Vec<FlowReport> {
-    let mut flows: Vec<FlowReport> = of
+fn flows(accountant: &Accountant) -> Vec<FlowReport> {
+    let mut flows: Vec<FlowReport> = accountant
         .flows
         .iter()
         .map(|(flow, sums)| FlowReport {
             protocol: flow.key.map(|key| key.protocol),
             port: flow.key.map_or(0, |key| key.port),
-            interface: interface(flow, of.namespace),
+            interface: interface(flow, accountant.namespace),
             interrupts_ns: sums.time,
             packets: sums.packets,
         })

@@ -86,12 +86,12 @@ impl WorkerTable {
             worker.sum += time;
             // The run time of ksoftirqd always includes the soft interrupts that it handles.
             let without_soft = without && !matches!(worker.work, Work::SoftIrq { .. });
-            let of = RunTime {
+            let run_time = RunTime {
                 time,
                 without_handlers: without,
                 without_soft,
             };
-            ran.insert(*tid, of);
+            ran.insert(*tid, run_time);
             true
         });
         ran

@@ -92,7 +92,7 @@ fn interface(name: &str, receivers: &[SocketReader]) -> miette::Result<Option<Dr
     // namespace.
     let interface = NetDevice::find(name, None).map_err(failed)?;
     let open = interface.open().map_err(failed)?;
-    let reach = Reach::of_interface(&interface).map_err(failed)?;
+    let reach = Reach::for_interface(&interface).map_err(failed)?;
     if reach.loopback || !open.is_up().map_err(failed)? {
         return Ok(None);
     }

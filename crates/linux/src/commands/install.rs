@@ -89,7 +89,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let mut reads = vec![own.as_path()];
     let mut instance = "NAME".to_owned();
     if let Some(file) = &arguments.config {
-        let node = Node::of(&weir_model::load(file)?, None)?;
+        let node = Node::new(&weir_model::load(file)?, None)?;
         instance = instance_of(file)?;
         let path = paths.systems().join(format!("{instance}.toml"));
         if fs::canonicalize(paths.staged(&path)).ok() != fs::canonicalize(file).ok() {

@@ -33,7 +33,7 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
     let node = arguments.system.node()?;
     // Checksums that cannot be checked do not stop the plan. It lists them among the costs.
     able(&node, true)?;
-    let plan = RunPlan::of(&node).into_diagnostic()?;
+    let plan = RunPlan::new(&node).into_diagnostic()?;
     print_answer(&plan, arguments.json, || text(&plan, is_coloured()))?;
     Ok(Outcome::Good)
 }
@@ -102,7 +102,7 @@ fn attached(attached: &AttachmentPlan) -> String {
 
 /// Describes the BPF programs that affect all processes of the machine during the run.
 fn programs(programs: &[Program]) -> Option<String> {
-    let of = |root_cgroup| {
+    let listed = |root_cgroup| {
         let all = programs
             .iter()
             .filter(move |program| program.root_cgroup == root_cgroup);
@@ -121,9 +121,9 @@ fn programs(programs: &[Program]) -> Option<String> {
     let blocks = [
         (
             "BPF programs are attached to the root of all control groups:",
-            of(true),
+            listed(true),
         ),
-        ("and to events of the kernel:", of(false)),
+        ("and to events of the kernel:", listed(false)),
     ];
     let lines: Vec<String> = blocks
         .into_iter()

@@ -174,7 +174,7 @@ fn until_told(
     journal: &mut Journal,
     messages: &mut Messages,
 ) -> miette::Result<(End, serde_json::Value)> {
-    let (mut told, mut parts) = match begin(node, arguments, journal, messages) {
+    let (mut notice, mut parts) = match begin(node, arguments, journal, messages) {
         Ok(begun) => begun,
         Err(error) => return Ok((End::NotBegun(error), serde_json::Value::Null)),
     };
@@ -184,10 +184,13 @@ fn until_told(
         &format!(
             "{}: {}; {} changed. Ctrl-C ends it and puts back what was there.",
             node.name,
-            told.run.about(),
-            plural(told.run.status["changes"].as_u64().unwrap_or(0), "setting")
+            notice.run.about(),
+            plural(
+                notice.run.status["changes"].as_u64().unwrap_or(0),
+                "setting"
+            )
         ),
-        json!({ "schema": 1, "run": told.run }),
+        json!({ "schema": 1, "run": notice.run }),
     );
     let end = loop {
         match wait(signals, &parts)? {
@@ -204,7 +207,7 @@ fn until_told(
         }
         if parts.turn(journal, messages)? {
             // A full disk is no reason to end, since the journal already has the settings.
-            if let Err(error) = told.tell(parts.status()) {
+            if let Err(error) = notice.tell(parts.status()) {
                 messages.once(&format!(
                     "the status for other commands cannot be written: {error:#}"
                 ));
@@ -221,14 +224,14 @@ fn begin<'a>(
     journal: &mut Journal,
     messages: &mut Messages,
 ) -> miette::Result<(RunNotice<'a>, RunParts)> {
-    let mut told = RunNotice::new(&arguments.state.state, node, &arguments.system.system)?;
+    let mut notice = RunNotice::new(&arguments.state.state, node, &arguments.system.system)?;
     let mut parts =
         RunParts::start(node, arguments.yes_checksums).wrap_err("nothing was changed")?;
     parts
         .turn(journal, messages)
         .wrap_err("everything was put back except for the settings named above")?;
-    told.tell(parts.status())?;
-    Ok((told, parts))
+    notice.tell(parts.status())?;
+    Ok((notice, parts))
 }
 
 /// Reports the result of a reload.
@@ -245,7 +248,7 @@ fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<No
     let times = NotifyState::monotonic_usec_now().ok();
     let reloading: Vec<_> = iter::once(NotifyState::Reloading).chain(times).collect();
     notify(&reloading);
-    let told = |text: &str| tell_reload(node, messages, text);
+    let report = |text: &str| tell_reload(node, messages, text);
     let file = &arguments.system.system;
     let new = if file.is_file() {
         arguments.node()
@@ -261,15 +264,15 @@ fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<No
     });
     let new = match with_room {
         Ok(new) if new == *node => {
-            told("the file asks for the same as before, and the run goes on");
+            report("the file asks for the same as before, and the run goes on");
             None
         }
         Ok(new) => {
-            told("the file has changed: everything is put back, and the new file is carried out");
+            report("the file has changed: everything is put back, and the new file is carried out");
             Some(Box::new(new))
         }
         Err(error) => {
-            told(&format!(
+            report(&format!(
                 "the changed file cannot be carried out, and the run goes on as before: {error:?}"
             ));
             None
@@ -282,7 +285,11 @@ fn reloaded(node: &Node, arguments: &Args, messages: &Messages) -> Option<Box<No
 }
 
 fn not_agreed(node: &Node) -> miette::Report {
-    let names: Vec<&str> = node.interfaces.iter().map(|of| of.name.as_str()).collect();
+    let names: Vec<&str> = node
+        .interfaces
+        .iter()
+        .map(|interface| interface.name.as_str())
+        .collect();
     miette::miette!(
         help = "`weir linux plan` says what that may cost; add --yes-xdp if it may, or take the mode `native` or `predicted`",
         "the mode `exact` attaches an XDP program to {}, which may take its link down for a moment; nothing was changed",
@@ -319,21 +326,21 @@ impl Signals {
     }
 
     /// Returns the request of the signals that have arrived since the last call.
-    fn asked(&self) -> miette::Result<SignalRequest> {
+    fn request(&self) -> miette::Result<SignalRequest> {
         /// When the terminal disappears, the kernel itself sends the hang-up signal.
         const SI_KERNEL: i32 = 0x80;
-        let mut asked = SignalRequest::Nothing;
+        let mut request = SignalRequest::Nothing;
         while let Some(signal) = self.descriptor.read_signal().into_diagnostic()? {
             let is_reload = i32::try_from(signal.ssi_signo) == Ok(libc::SIGHUP)
                 && signal.ssi_code != SI_KERNEL
                 && (!self.had_terminal || has_terminal());
             if !is_reload {
-                asked = SignalRequest::ToEnd;
-            } else if asked == SignalRequest::Nothing {
-                asked = SignalRequest::ToReload;
+                request = SignalRequest::ToEnd;
+            } else if request == SignalRequest::Nothing {
+                request = SignalRequest::ToReload;
             }
         }
-        Ok(asked)
+        Ok(request)
     }
 }
 
@@ -354,13 +361,13 @@ fn wait(signals: &Signals, parts: &RunParts) -> miette::Result<SignalRequest> {
     // A fraction of a millisecond is rounded up. Otherwise a wait of 0 ms would be repeated in a
     // busy loop.
     let timeout = PollTimeout::try_from(time + Duration::from_micros(999)).into_diagnostic()?;
-    let of = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
+    let polled = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
     let mut all: Vec<PollFd<'_>> = iter::once(signals.descriptor.as_fd())
         .chain(parts.descriptors())
-        .map(of)
+        .map(polled)
         .collect();
     match poll(&mut all, timeout) {
-        Ok(_) | Err(Errno::EINTR) => signals.asked(),
+        Ok(_) | Err(Errno::EINTR) => signals.request(),
         Err(error) => Err(error).into_diagnostic(),
     }
 }
@@ -379,21 +386,25 @@ struct RunNotice<'a> {
 
 impl<'a> RunNotice<'a> {
     fn new(folder: &'a Path, node: &Node, file: &Path) -> miette::Result<Self> {
-        let process = Thread::of(nix::unistd::getpid().as_raw()).into_diagnostic()?;
-        let told = Self {
+        let process = Thread::find(nix::unistd::getpid().as_raw()).into_diagnostic()?;
+        let notice = Self {
             folder,
             run: Run {
                 system: node.name.clone(),
                 file: file.canonicalize().into_diagnostic()?,
                 mode: node.linux.mode.name().to_owned(),
-                interfaces: node.interfaces.iter().map(|of| of.name.clone()).collect(),
+                interfaces: node
+                    .interfaces
+                    .iter()
+                    .map(|interface| interface.name.clone())
+                    .collect(),
                 process: process
                     .ok_or_else(|| miette::miette!("/proc does not show this process"))?,
                 status: json!({ "changes": 0 }),
             },
         };
-        told.run.tell(folder)?;
-        Ok(told)
+        notice.run.tell(folder)?;
+        Ok(notice)
     }
 
     fn tell(&mut self, status: serde_json::Value) -> miette::Result<()> {

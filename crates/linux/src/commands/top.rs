@@ -71,17 +71,17 @@ pub(super) fn execute(arguments: &Args) -> miette::Result<Outcome> {
         let Some((view, report)) = next()? else {
             continue;
         };
-        let told = json!({ "schema": 1, "rates": view, "account": report });
+        let output = json!({ "schema": 1, "rates": view, "account": report });
         if arguments.once {
             if arguments.json {
-                print_json(&told)?;
+                print_json(&output)?;
             } else {
                 print(&view.text(MOST, is_coloured()))?;
             }
             return Ok(Outcome::Good);
         }
         let text = if arguments.json {
-            told.to_string()
+            output.to_string()
         } else {
             view.text(MOST, is_coloured()) + "\n"
         };

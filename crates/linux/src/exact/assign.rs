@@ -104,9 +104,9 @@ mod tests {
             stated in prop::collection::btree_set(0_u8..=99, 0..12),
             present in prop::collection::btree_set(0_u8..=99, 0..12),
         ) {
-            let of = |numbers: &BTreeSet<u8>| set(&numbers.iter().copied().collect::<Vec<_>>());
-            let now = classes(&of(&now).into_iter().collect::<Vec<_>>(), &set(&[]), &set(&[]));
-            let (stated, present) = (of(&stated), of(&present));
+            let urgencies = |numbers: &BTreeSet<u8>| set(&numbers.iter().copied().collect::<Vec<_>>());
+            let now = classes(&urgencies(&now).into_iter().collect::<Vec<_>>(), &set(&[]), &set(&[]));
+            let (stated, present) = (urgencies(&stated), urgencies(&present));
             let all = classes(&now, &stated, &present);
             prop_assert!(all.len() <= CLASSES && all.len() >= now.len());
             prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]));

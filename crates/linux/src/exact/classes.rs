@@ -141,7 +141,7 @@ impl ThreadClass {
             };
             // A thread that has ended may still exist for a moment.
             let of_cpu = self.threads.iter().filter(|thread| thread.cpu == *cpu);
-            let found = of_cpu.max_by_key(|of| (of.thread.started, of.thread.tid));
+            let found = of_cpu.max_by_key(|thread| (thread.thread.started, thread.thread.tid));
             let found = found.ok_or_else(|| ExactError::NoThread(name.to_string()))?;
             sched::set(found.thread.tid, self.urgency.policy())
                 .map_err(system(name.to_string()))?;

@@ -160,31 +160,31 @@ impl XdpState {
     ///
     /// # Errors
     /// Fails with ENODEV when there is no such interface, otherwise with the kernel's error.
-    pub fn of(name: &str) -> io::Result<Self> {
+    pub fn examine(name: &str) -> io::Result<Self> {
         let index = index_of(name).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))?;
-        Self::at(index)
+        Self::examine_index(index)
     }
 
-    fn at(index: i32) -> io::Result<Self> {
-        let mut there = libbpf_sys::bpf_xdp_query_opts {
+    fn examine_index(index: i32) -> io::Result<Self> {
+        let mut state = libbpf_sys::bpf_xdp_query_opts {
             sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as libbpf_sys::size_t,
             ..Default::default()
         };
         // SAFETY: libbpf writes to the options, which outlive the call and contain their own size.
-        let failed = unsafe { libbpf_sys::bpf_xdp_query(index, 0, &raw mut there) };
+        let failed = unsafe { libbpf_sys::bpf_xdp_query(index, 0, &raw mut state) };
         if failed < 0 {
             return Err(io::Error::from_raw_os_error(-failed));
         }
         let numbers = [
-            there.prog_id,
-            there.drv_prog_id,
-            there.skb_prog_id,
-            there.hw_prog_id,
+            state.prog_id,
+            state.drv_prog_id,
+            state.skb_prog_id,
+            state.hw_prog_id,
         ];
         let number = numbers.into_iter().find(|number| *number != 0);
         Ok(Self {
             program: number.map(|number| (name_of(number), number)),
-            native: tells_features().then_some(there.feature_flags & NATIVE == NATIVE),
+            native: tells_features().then_some(state.feature_flags & NATIVE == NATIVE),
         })
     }
 }
@@ -203,14 +203,14 @@ fn tells_features() -> bool {
 fn name_of(number: u32) -> String {
     ProgramHandle::from_prog_id(number).map_or_else(
         |_| "?".to_owned(),
-        |there| there.name().to_string_lossy().into_owned(),
+        |program| program.name().to_string_lossy().into_owned(),
     )
 }
 
 /// Makes the error that names the program attached to the interface, in any mode. `None` if no
 /// program is attached.
 fn occupied(interface: &InterfaceName, index: i32) -> Option<ExactError> {
-    let (name, number) = XdpState::at(index).ok()?.program?;
+    let (name, number) = XdpState::examine_index(index).ok()?.program?;
     Some(ExactError::Occupied {
         interface: interface.clone(),
         name,

@@ -136,10 +136,10 @@ impl Device {
         // The kernel reports no instances of an interface that is down. The instances of an
         // interface without a device either all have a number or all have none.
         let has_numberless = open.is_some_and(|open| {
-            let is_device = || open.list("device").is_ok_and(|of| !of.is_empty());
+            let is_device = || open.list("device").is_ok_and(|names| !names.is_empty());
             open.is_up().is_ok_and(|up| up) && (instances.is_empty() || is_device())
         });
-        Ok(own(named, &instances, has_numberless))
+        Ok(select(named, &instances, has_numberless))
     }
 
     /// Policies of `threads`, which belong to the interface. `own` is the number of the NAPI
@@ -154,14 +154,16 @@ impl Device {
         if self.tells_queues_apart() && threads.iter().any(is_own) {
             // Threads of interrupts get the highest urgency, since they wake the threads of all
             // queues.
-            let of = |thread: &KernelThread| {
+            let policy_of = |thread: &KernelThread| {
                 if is_napi(thread) && !is_own(thread) {
                     self.others.policy()
                 } else {
                     self.urgency.policy()
                 }
             };
-            let policies = threads.iter().map(|thread| policy(thread, of(thread)));
+            let policies = threads
+                .iter()
+                .map(|thread| policy(thread, policy_of(thread)));
             return policies.collect();
         }
         let of_napi = || threads.iter().filter(|thread| is_napi(thread));
@@ -176,7 +178,7 @@ impl Device {
             SchedPolicy::Deadline { .. } => self.urgency.policy(),
             policy => policy,
         };
-        let of = |thread| {
+        let policy_of = |thread| {
             if receives(thread) {
                 of_receiving
             } else {
@@ -185,7 +187,7 @@ impl Device {
         };
         threads
             .iter()
-            .map(|thread| policy(thread, of(thread)))
+            .map(|thread| policy(thread, policy_of(thread)))
             .collect()
     }
 }
@@ -197,26 +199,26 @@ impl Device {
 /// their threads together with the others. So for each thread with a number, the closest thread
 /// without one is included, if both were created within the same second. If no instance has a
 /// number (tunnels), all threads of the name are included, since nothing distinguishes them.
-fn own(
+fn select(
     named: Vec<KernelThread>,
     instances: &BTreeMap<u32, Option<u32>>,
     has_numberless: bool,
 ) -> Vec<KernelThread> {
-    let number_of = |of: &KernelThread| {
-        let is_its = |(_, thread): &(&u32, &Option<u32>)| **thread == of.thread.tid.try_into().ok();
-        instances.iter().find(is_its).map(|(number, _)| *number)
+    let number_of = |thread: &KernelThread| {
+        let serves = |(_, tid): &(&u32, &Option<u32>)| **tid == thread.thread.tid.try_into().ok();
+        instances.iter().find(serves).map(|(number, _)| *number)
     };
-    let (told, others): (Vec<_>, Vec<_>) = named
+    let (numbered, others): (Vec<_>, Vec<_>) = named
         .into_iter()
-        .partition(|of| is_napi(of) && number_of(of).is_some());
+        .partition(|thread| is_napi(thread) && number_of(thread).is_some());
     let (napi, mut own): (Vec<_>, Vec<_>) = others.into_iter().partition(is_napi);
-    let is_possible = |of: &KernelThread| has_numberless && only_sends(of);
+    let is_possible = |thread: &KernelThread| has_numberless && only_sends(thread);
     let mut numberless: Vec<_> = napi.into_iter().filter(is_possible).collect();
     if instances.is_empty() {
         own.append(&mut numberless);
     }
-    for mut of in told {
-        let Thread { tid, started } = of.thread;
+    for mut thread in numbered {
+        let Thread { tid, started } = thread.thread;
         let apart = |one: &KernelThread| {
             let one = one.thread;
             (one.started.abs_diff(started), one.tid.abs_diff(tid))
@@ -228,10 +230,10 @@ fn own(
             own.push(numberless.remove(at));
         }
         // A thread that was created before its instance got a number has the number 0 in its name.
-        if let (Some(number), Work::Napi { id, .. }) = (number_of(&of), &mut of.work) {
+        if let (Some(number), Work::Napi { id, .. }) = (number_of(&thread), &mut thread.work) {
             *id = number;
         }
-        own.push(of);
+        own.push(thread);
     }
     own.sort();
     own
@@ -286,7 +288,7 @@ pub(super) fn settings(
     if let Some(packets) = device.ring {
         wanted.insert(0, ring(interface, &open, packets));
     }
-    let own = UrgentQueue::of(device, &open, notes);
+    let own = UrgentQueue::find(device, &open, notes);
     let queue = own.as_ref().map(|own| own.queue);
     wanted.extend(own.map(|own| own.wanted).unwrap_or_default());
     if let Some(time) = device.gathering {
@@ -319,7 +321,7 @@ fn gathering(
     let microseconds = u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
     let queues = steering::queues(open).unwrap_or(0);
     let own = queues > 0 && ethtool::coalescing(open, Some(0)).is_ok();
-    let of: Vec<Option<u32>> = match steered {
+    let gathering_queues: Vec<Option<u32>> = match steered {
         _ if own => (0..queues)
             .filter(|queue| steered != Some(*queue))
             .map(Some)
@@ -327,7 +329,7 @@ fn gathering(
         Some(_) => return,
         None => vec![None],
     };
-    for queue in of {
+    for queue in gathering_queues {
         let setting = Setting::Coalescing {
             interface: device.interface.clone(),
             queue,
@@ -372,7 +374,7 @@ mod tests {
     fn threads_of_others_that_are_named_alike_are_none_of_its() {
         let thread = |tid, started, name| KernelThread {
             thread: Thread { tid, started },
-            work: Work::of(name).unwrap(),
+            work: Work::parse(name).unwrap(),
         };
         let named = || {
             vec![
@@ -388,8 +390,8 @@ mod tests {
             ]
         };
         let tids = |instances: &[(u32, Option<u32>)]| -> Vec<_> {
-            let own = own(named(), &instances.iter().copied().collect(), true);
-            own.iter().map(|of| of.thread.tid).collect()
+            let own = select(named(), &instances.iter().copied().collect(), true);
+            own.iter().map(|thread| thread.thread.tid).collect()
         };
         let (first, second) = ((8193, Some(7)), (8194, Some(9)));
         assert_eq!(tids(&[first, second]), [7, 8, 9, 10, 30]);
@@ -397,17 +399,20 @@ mod tests {
             tids(&[first, second, (8195, Some(21))]),
             [7, 8, 9, 10, 20, 21, 30]
         );
-        let numbered = own(named(), &[first, second].into(), true);
-        assert_eq!(numbered[2].work, Work::of("napi/eth0-8194").unwrap());
-        let told = own(named(), &[first, second].into(), false);
+        let numbered = select(named(), &[first, second].into(), true);
+        assert_eq!(numbered[2].work, Work::parse("napi/eth0-8194").unwrap());
+        let selected = select(named(), &[first, second].into(), false);
         assert_eq!(
-            told.iter().map(|of| of.thread.tid).collect::<Vec<_>>(),
+            selected
+                .iter()
+                .map(|thread| thread.thread.tid)
+                .collect::<Vec<_>>(),
             [7, 9, 30]
         );
         // One instance has no thread yet. The second interface has only instances without a number.
         assert_eq!(tids(&[(4, None)]), [30]);
         assert_eq!(tids(&[]), [1, 8, 9, 10, 20, 30]);
-        assert_eq!(own(named(), &BTreeMap::new(), false).len(), 1);
+        assert_eq!(select(named(), &BTreeMap::new(), false).len(), 1);
     }
 
     #[test]
@@ -429,7 +434,7 @@ mod tests {
         };
         let thread = |name: &str| KernelThread {
             thread: Thread { tid: 1, started: 0 },
-            work: Work::of(name).unwrap(),
+            work: Work::parse(name).unwrap(),
         };
         let runtimes = |names: &[&str]| -> Vec<Option<u128>> {
             let threads: Vec<_> = names.iter().map(|name| thread(name)).collect();
@@ -477,7 +482,7 @@ mod tests {
         let threads =
             ["napi/eth0-8193", "napi/eth0-8194", "irq/24-eth0"].map(|name| KernelThread {
                 thread: Thread { tid: 1, started: 0 },
-                work: Work::of(name).unwrap(),
+                work: Work::parse(name).unwrap(),
             });
         let priorities = |device: &Device, own| -> Vec<u8> {
             let policies = device.policies(&threads, own).into_iter();

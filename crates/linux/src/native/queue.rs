@@ -20,7 +20,11 @@ pub(super) struct UrgentQueue {
 impl UrgentQueue {
     /// Finds the queue of `device`. `None` if nothing is steered, or if the card cannot steer
     /// packets; the latter is added to `notes`.
-    pub(super) fn of(device: &Device, open: &OpenInterface, notes: &mut Vec<Note>) -> Option<Self> {
+    pub(super) fn find(
+        device: &Device,
+        open: &OpenInterface,
+        notes: &mut Vec<Note>,
+    ) -> Option<Self> {
         if device.steered.is_empty() {
             return None;
         }
@@ -29,7 +33,7 @@ impl UrgentQueue {
             notes.push(Note::NoSteering(interface.name.clone(), reason));
             None
         };
-        let found = steering::queues(open).and_then(|queues| Ok((queues, RuleTable::of(open)?)));
+        let found = steering::queues(open).and_then(|queues| Ok((queues, RuleTable::read(open)?)));
         let (queues, rules) = match found {
             Ok(found) => found,
             Err(error) => return cannot(error.to_string()),
@@ -75,7 +79,9 @@ impl UrgentQueue {
         Some(Self {
             queue,
             wanted,
-            instance: instances.ok().and_then(|of| of.get(&queue).copied()),
+            instance: instances
+                .ok()
+                .and_then(|instances| instances.get(&queue).copied()),
         })
     }
 }
@@ -84,11 +90,11 @@ impl UrgentQueue {
 /// contain `queue`.
 fn without(table: &[u32], queue: u32) -> Option<Vec<u32>> {
     let mut others = (0..queue).cycle();
-    let other = |of: &u32| {
-        if *of == queue {
+    let other = |place: &u32| {
+        if *place == queue {
             others.next().unwrap_or_default()
         } else {
-            *of
+            *place
         }
     };
     table

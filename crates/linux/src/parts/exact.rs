@@ -84,8 +84,8 @@ impl Demultiplexing {
             ..Options::default()
         };
         let mut exact = Exact::load(&classes, &options).into_diagnostic()?;
-        for of in &node.interfaces {
-            exact.add(of.name.as_str()).into_diagnostic()?;
+        for interface in &node.interfaces {
+            exact.add(interface.name.as_str()).into_diagnostic()?;
         }
         Ok(Self {
             node: node.clone(),
@@ -102,18 +102,21 @@ impl Demultiplexing {
     fn settle(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
         // The result is ignored, since interfaces that have disappeared are reported elsewhere.
         let _ = self.exact.settle().into_diagnostic()?;
-        for of in &self.node.interfaces {
-            let has_it = self.exact.interfaces().any(|one| one.name == of.name);
-            if has_it || !turn.presence.has(&of.name) {
+        for interface in &self.node.interfaces {
+            let has_it = self
+                .exact
+                .interfaces()
+                .any(|one| one.name == interface.name);
+            if has_it || !turn.presence.has(&interface.name) {
                 continue;
             }
             // An interface that came back may be another one than the one that was checked at the
             // start.
-            let checksums = Checksums::of(&of.name).into_diagnostic()?;
-            let name = of.name.clone();
-            if let Some(lack) = Lack::of_checksums(checksums, name, self.trusted) {
+            let checksums = Checksums::examine(&interface.name).into_diagnostic()?;
+            let name = interface.name.clone();
+            if let Some(lack) = Lack::from_checksums(checksums, name, self.trusted) {
                 turn.messages.once(&lack.to_string());
-            } else if let Err(error) = self.exact.add(of.name.as_str()) {
+            } else if let Err(error) = self.exact.add(interface.name.as_str()) {
                 if !turn.presence.is_outdated() {
                     turn.messages.once(&error.to_string());
                 }
@@ -177,8 +180,10 @@ impl Part for Demultiplexing {
     fn turn(&mut self, turn: &mut Turn<'_>) -> miette::Result<()> {
         if turn.is_period {
             self.settle(turn)?;
-            let there = self.node.interfaces.iter();
-            let reaches: Vec<Reach> = there.filter_map(|of| Reach::of(&of.name).ok()).collect();
+            let present = self.node.interfaces.iter();
+            let reaches: Vec<Reach> = present
+                .filter_map(|interface| Reach::find(&interface.name).ok())
+                .collect();
             self.is_stale |= reaches != self.reaches;
             self.reaches = reaches;
         }
@@ -203,7 +208,7 @@ impl Part for Demultiplexing {
     }
 
     fn given(&self) -> Option<DemuxCounts> {
-        Some(DemuxCounts::of(self.exact.counters()))
+        Some(DemuxCounts::read(self.exact.counters()))
     }
 
     fn status(&self) -> Value {
@@ -219,13 +224,14 @@ impl Part for Demultiplexing {
                 threads: Vec::new(),
             })
             .collect();
-        for of in self.exact.scheduled() {
-            let tid = of.thread.tid;
+        for scheduled in self.exact.scheduled() {
+            let tid = scheduled.thread.tid;
             // A thread that has ended is not shown.
-            if let (Some(class), Ok(policy)) =
-                (classes.get_mut(usize::from(of.class)), sched::get(tid))
-            {
-                let cpu = of.cpu;
+            if let (Some(class), Ok(policy)) = (
+                classes.get_mut(usize::from(scheduled.class)),
+                sched::get(tid),
+            ) {
+                let cpu = scheduled.cpu;
                 class.threads.push(ThreadStatus { tid, cpu, policy });
             }
         }

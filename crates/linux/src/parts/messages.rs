@@ -84,14 +84,14 @@ impl Messages {
             }
             (count, false) => format!("weir linux: {}\n", left_out(count)),
         };
-        let is_told = told(to.as_fd(), format!("{missed}{line}\n").as_bytes(), patience);
-        self.unread.set(if is_told { 0 } else { unread + 1 });
+        let is_written = write_all(to.as_fd(), format!("{missed}{line}\n").as_bytes(), patience);
+        self.unread.set(if is_written { 0 } else { unread + 1 });
     }
 }
 
 /// Writes all bytes. Returns false if there is no room for a piece of them within `patience`
 /// milliseconds. If the reader has closed its end, the bytes count as written.
-fn told(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
+fn write_all(to: BorrowedFd<'_>, bytes: &[u8], patience: u16) -> bool {
     for piece in bytes.chunks(AT_ONCE) {
         let mut rest = piece;
         while !rest.is_empty() {

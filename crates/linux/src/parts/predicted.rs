@@ -25,10 +25,10 @@ impl PredictedPart {
     pub fn start(node: &Node) -> miette::Result<Self> {
         let mut devices = Vec::new();
         let mut threads = Vec::new();
-        for of in &node.interfaces {
-            let its = Threads::new(node.most_of(of));
-            devices.push(DeviceBottomHalf::of_threads(reach(of)?, &its));
-            threads.push(its);
+        for interface in &node.interfaces {
+            let group = Threads::new(node.most_of(interface));
+            devices.push(DeviceBottomHalf::for_threads(reach(interface)?, &group));
+            threads.push(group);
         }
         let basis = match node.linux.predict {
             Predict::Waiting => Basis::Waiting,
@@ -45,16 +45,16 @@ impl PredictedPart {
     /// Updates the threads of the interface with this number, and the receivers that its packets
     /// can reach.
     fn look_at(&mut self, number: usize, journal: &mut Journal) -> miette::Result<()> {
-        let of = &self.node.interfaces[number];
-        self.predicted.set_reach(number, reach(of)?);
-        let device = plan::device(&self.node, of).into_diagnostic()?;
+        let interface = &self.node.interfaces[number];
+        self.predicted.set_reach(number, reach(interface)?);
+        let device = plan::device(&self.node, interface).into_diagnostic()?;
         let found = device.threads().into_diagnostic()?;
         let threads = &self.threads[number];
         let now: Vec<_> = found.iter().map(|found| found.thread).collect();
         if now == threads.get() {
             return Ok(());
         }
-        let most = self.node.most_of(of);
+        let most = self.node.most_of(interface);
         for thread in &found {
             let announced = journal.announce(&Setting::policy(thread), &policies(most));
             announced.into_diagnostic()?;
@@ -63,9 +63,13 @@ impl PredictedPart {
     }
 }
 
-fn reach(of: &NodeInterface) -> miette::Result<Reach> {
-    Reach::of(&of.name)
-        .map_err(|error| miette::miette!("the interface `{}` cannot be found: {error}", of.name))
+fn reach(interface: &NodeInterface) -> miette::Result<Reach> {
+    Reach::find(&interface.name).map_err(|error| {
+        miette::miette!(
+            "the interface `{}` cannot be found: {error}",
+            interface.name
+        )
+    })
 }
 
 /// All policies that a thread may get. The least urgent policy is last.
@@ -109,11 +113,11 @@ impl Part for PredictedPart {
 
     fn status(&self) -> Value {
         let interfaces = self.node.interfaces.iter().zip(&self.threads).enumerate();
-        let interfaces = interfaces.map(|(number, (of, threads))| {
+        let interfaces = interfaces.map(|(number, (interface, threads))| {
             json!({
-                "name": of.name,
+                "name": interface.name,
                 "urgency": threads.urgency(),
-                "most": self.node.most_of(of),
+                "most": self.node.most_of(interface),
                 "waiting": self.predicted.waiting(number),
             })
         });

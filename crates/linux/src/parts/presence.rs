@@ -20,8 +20,8 @@ impl Presence {
     /// Fails in the first search if an interface is missing, and in any search if the kernel does
     /// not answer.
     pub fn look(&mut self, node: &Node, messages: &Messages) -> miette::Result<()> {
-        for of in &node.interfaces {
-            let name = &of.name;
+        for interface in &node.interfaces {
+            let name = &interface.name;
             let now = match NetDevice::find(name, None) {
                 Ok(found) => Some(found),
                 Err(error) if is_absent(&error) && self.0.contains_key(name) => None,

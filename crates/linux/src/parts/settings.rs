@@ -32,8 +32,8 @@ impl Part for Settings {
         // The settings are computed anew each time, since another interface may have taken the
         // name.
         let all = self.node.interfaces.iter();
-        let there = all.filter(|of| turn.presence.has(&of.name));
-        let native = plan::native(&self.node, there).into_diagnostic()?;
+        let present = all.filter(|interface| turn.presence.has(&interface.name));
+        let native = plan::native(&self.node, present).into_diagnostic()?;
         let report = native.apply(turn.journal).into_diagnostic()?;
         self.changes += report.changes.len();
         for note in &report.notes {

@@ -28,7 +28,7 @@ pub(crate) fn root() -> io::Result<OwnedFd> {
 
 /// Path of a process's cgroup: of v2, or of systemd's own hierarchy if v2 has only a root. The path
 /// is empty if the process has ended.
-pub(crate) fn of(pid: u32) -> String {
+pub(crate) fn read(pid: u32) -> String {
     let groups = i32::try_from(pid)
         .ok()
         .and_then(|pid| Process::new(pid).ok()?.cgroups().ok());
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn every_process_has_a_cgroup() {
-        assert!(of(std::process::id()).starts_with('/'));
-        assert_eq!(of(u32::MAX), "");
+        assert!(read(std::process::id()).starts_with('/'));
+        assert_eq!(read(u32::MAX), "");
     }
 }

@@ -191,6 +191,6 @@ fn later(now: Instant, time: Duration) -> Instant {
 /// Reads the cgroups that the table has asked for.
 pub(super) fn answer_cgroups(table: &mut ReceiverTable, questions: &mut Questions) {
     for pid in mem::take(&mut questions.cgroups) {
-        table.set_cgroup(pid, &cgroup::of(pid));
+        table.set_cgroup(pid, &cgroup::read(pid));
     }
 }

@@ -10,7 +10,7 @@ use crate::urgency::Urgency;
 impl ReceiverTable {
     /// The readers of `key`.
     pub fn readers(&self, key: PacketKey) -> impl Iterator<Item = Reader> + '_ {
-        self.told
+        self.reported
             .get(&key)
             .into_iter()
             .flatten()
@@ -19,7 +19,7 @@ impl ReceiverTable {
 
     /// All keys, with their readers.
     pub fn iter(&self) -> impl Iterator<Item = (PacketKey, Reader)> + '_ {
-        self.told.iter().flat_map(|(key, readers)| {
+        self.reported.iter().flat_map(|(key, readers)| {
             readers
                 .iter()
                 .map(|(id, urgency)| (*key, self.reader(*id, *urgency)))
@@ -30,7 +30,7 @@ impl ReceiverTable {
     /// reads the key.
     #[must_use]
     pub fn urgency(&self, key: PacketKey) -> Option<Urgency> {
-        self.told.get(&key)?.values().copied().max()
+        self.reported.get(&key)?.values().copied().max()
     }
 
     /// Urgency of a packet for `key` that comes by this version of IP from any of these interfaces.
@@ -43,7 +43,7 @@ impl ReceiverTable {
         family: Family,
         interfaces: &[Reach],
     ) -> Option<Urgency> {
-        let readers = self.told.get(&key)?;
+        let readers = self.reported.get(&key)?;
         let owner = self.owner(readers.keys());
         let reached = readers
             .iter()
@@ -76,13 +76,13 @@ impl ReceiverTable {
 
     /// All keys that have a reader.
     pub fn keys(&self) -> impl Iterator<Item = PacketKey> + '_ {
-        self.told.keys().copied()
+        self.reported.keys().copied()
     }
 
     /// Urgencies of the receivers that can receive from an interface. Mode native uses them.
     #[must_use]
     pub fn urgencies(&self, reach: &Reach) -> BTreeSet<Urgency> {
-        self.told
+        self.reported
             .values()
             .flatten()
             .filter(|(id, _)| reach.includes(&id.place))
@@ -121,7 +121,7 @@ impl ReceiverTable {
     #[must_use]
     pub fn waiters(&self, interfaces: &[Reach]) -> BTreeMap<u32, (Urgency, u8)> {
         let mut of_processes: BTreeMap<u32, (Option<Urgency>, u8)> = BTreeMap::new();
-        for (key, readers) in &self.told {
+        for (key, readers) in &self.reported {
             for id in readers.keys() {
                 let mut devices = 0;
                 for (bit, reach) in interfaces.iter().take(8).enumerate() {

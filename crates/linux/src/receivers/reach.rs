@@ -23,8 +23,8 @@ impl Reach {
     ///
     /// # Errors
     /// Fails if there is no such interface, or if it cannot be examined.
-    pub fn of(name: &str) -> io::Result<Self> {
-        Self::of_interface(&NetDevice::find(name, None)?)
+    pub fn find(name: &str) -> io::Result<Self> {
+        Self::for_interface(&NetDevice::find(name, None)?)
     }
 
     /// Finds the reach of an interface of the caller's network namespace. Its packets may get to
@@ -33,7 +33,7 @@ impl Reach {
     ///
     /// # Errors
     /// Fails if the interface is gone or cannot be examined.
-    pub fn of_interface(interface: &NetDevice) -> io::Result<Self> {
+    pub fn for_interface(interface: &NetDevice) -> io::Result<Self> {
         /// ARPHRD_LOOPBACK of <linux/if_arp.h>.
         const LOOPBACK: &str = "772";
         let open = interface.open()?;

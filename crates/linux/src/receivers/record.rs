@@ -80,7 +80,7 @@ impl Record {
                 SocketRecord {
                     cookie,
                     key: PacketKey {
-                        protocol: Protocol::of(bytes[54])?,
+                        protocol: Protocol::from_number(bytes[54])?,
                         port: u16::from_ne_bytes(field(bytes, 52)),
                     },
                     place: SocketPlace {

@@ -166,14 +166,18 @@ mod tests {
 
     #[test]
     fn a_name_is_worth_what_its_user_is() {
-        let of = |user, urgency| Rule {
+        let rule_for_user = |user, urgency| Rule {
             user: Some(user),
             ..rule(None, None, Some("ntpd"), urgency)
         };
-        assert_eq!(says(&[of(7, 5)], "ntpd", "/"), Some(5));
-        assert_eq!(says(&[of(8, 5)], "ntpd", "/"), None);
+        assert_eq!(says(&[rule_for_user(7, 5)], "ntpd", "/"), Some(5));
+        assert_eq!(says(&[rule_for_user(8, 5)], "ntpd", "/"), None);
         assert_eq!(
-            says(&[rule(None, None, Some("ntpd"), 1), of(7, 5)], "ntpd", "/"),
+            says(
+                &[rule(None, None, Some("ntpd"), 1), rule_for_user(7, 5)],
+                "ntpd",
+                "/"
+            ),
             Some(5)
         );
         let subject = RuleSubject {
@@ -181,7 +185,10 @@ mod tests {
             cgroup: "/",
             user: None,
         };
-        assert_eq!(RuleSet::new(vec![of(7, 5)]).urgency(NTP, &subject), None);
+        assert_eq!(
+            RuleSet::new(vec![rule_for_user(7, 5)]).urgency(NTP, &subject),
+            None
+        );
     }
 
     #[test]

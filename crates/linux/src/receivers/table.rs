@@ -43,7 +43,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    fn of(seen: &ThreadRecord) -> Self {
+    fn new(seen: &ThreadRecord) -> Self {
         Self {
             start: seen.start,
             comm: seen.comm.clone(),
@@ -94,7 +94,7 @@ pub struct ReceiverTable {
     holds: BTreeMap<PacketKey, BTreeMap<ReaderId, usize>>,
     /// Readers as of the last call of `changes`. They differ from `holds` only for the keys in
     /// `touched`.
-    pub(super) told: BTreeMap<PacketKey, BTreeMap<ReaderId, Urgency>>,
+    pub(super) reported: BTreeMap<PacketKey, BTreeMap<ReaderId, Urgency>>,
     touched: BTreeSet<(PacketKey, ReaderId)>,
 }
 
@@ -249,8 +249,8 @@ impl ReceiverTable {
         for (key, id) in mem::take(&mut self.touched) {
             let now = self.now(key, id);
             let before = match now {
-                Some(urgency) => self.told.entry(key).or_default().insert(id, urgency),
-                None => forget(&mut self.told, key, &id),
+                Some(urgency) => self.reported.entry(key).or_default().insert(id, urgency),
+                None => forget(&mut self.reported, key, &id),
             };
             match (before, now) {
                 (None, Some(urgency)) => changes.push(TableChange::Bound {
@@ -302,7 +302,7 @@ impl ReceiverTable {
 
     fn add(&mut self, seen: &ThreadRecord, questions: &mut Questions) {
         self.remove(seen.pid);
-        self.processes.insert(seen.pid, Process::of(seen));
+        self.processes.insert(seen.pid, Process::new(seen));
         self.process_of.insert(seen.tid, seen.pid);
         questions.cgroups.insert(seen.pid);
     }

@@ -248,7 +248,7 @@ mod tests {
             most: 4096,
         };
         assert_eq!(
-            [1, 256, 1024, 65_536].map(|of| ring.at_least(of)),
+            [1, 256, 1024, 65_536].map(|packets| ring.at_least(packets)),
             [256, 256, 1024, 4096]
         );
     }

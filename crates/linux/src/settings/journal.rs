@@ -287,7 +287,7 @@ impl<S: Adjustable> Log<S> {
         // The other folders are searched after the lock is taken. So if two runs begin at once,
         // each finds the other.
         let other = S::OF_MACHINE
-            .then(|| elsewhere::held(&self.folder, "lock"))
+            .then(|| elsewhere::locked_files(&self.folder, "lock"))
             .into_iter()
             .flatten()
             .find(|held| {
@@ -335,7 +335,7 @@ impl<S: Adjustable> Log<S> {
         if is_known && current == *value {
             return Ok(ApplyOutcome::Already);
         }
-        self.own(setting, &current, slice::from_ref(value))?;
+        self.claim(setting, &current, slice::from_ref(value))?;
         if current == *value {
             return Ok(ApplyOutcome::Already);
         }
@@ -352,12 +352,12 @@ impl<S: Adjustable> Log<S> {
     /// somebody else has changed the setting since this run did.
     pub fn announce(&mut self, setting: &S, values: &[S::Value]) -> Result<(), JournalError<S>> {
         let current = setting.read().map_err(JournalError::Setting)?;
-        self.own(setting, &current, values)
+        self.claim(setting, &current, values)
     }
 
     /// Records `values` as this run's own. Nothing is recorded if there is only one value, the
     /// setting has that value already (`current`), and no other run will restore another value.
-    fn own(
+    fn claim(
         &mut self,
         setting: &S,
         current: &S::Value,

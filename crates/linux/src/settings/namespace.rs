@@ -89,7 +89,7 @@ impl Namespace {
         let mut cookie = 0_u64;
         let mut size: libc::socklen_t = 8;
         // SAFETY: the kernel writes at most `size` bytes to `cookie`.
-        let asked = unsafe {
+        let result = unsafe {
             libc::getsockopt(
                 socket.as_raw_fd(),
                 libc::SOL_SOCKET,
@@ -98,7 +98,7 @@ impl Namespace {
                 &raw mut size,
             )
         };
-        if asked < 0 {
+        if result < 0 {
             return Err(io::Error::last_os_error());
         }
         // /sys shows the namespace of the process that mounted it. A sysfs that this process mounts
@@ -164,7 +164,7 @@ impl Namespace {
     /// The interface with this index in the namespace. `None` if there is none, or if it cannot be
     /// examined.
     #[must_use]
-    pub fn at(self, index: i32) -> Option<OpenInterface> {
+    pub fn into_interface(self, index: i32) -> Option<OpenInterface> {
         let interface = NetDevice {
             name: String::new(),
             index,
@@ -460,7 +460,7 @@ fn view(process: &Path) -> Option<(u64, u64, u64)> {
 
 /// Paths of the network namespaces that a process has mounted. This process can open these paths.
 fn mounted_by(process: &Path) -> Vec<PathBuf> {
-    let mounts = Process::new_with_root(process.to_owned()).and_then(|of| of.mountinfo());
+    let mounts = Process::new_with_root(process.to_owned()).and_then(|process| process.mountinfo());
     mounts
         .into_iter()
         .flatten()

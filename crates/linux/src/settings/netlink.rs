@@ -65,7 +65,7 @@ pub fn namespace_of_link(index: i32) -> io::Result<Option<i32>> {
 /// Fails when `namespace` is not a network namespace.
 pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
     let file = namespace.as_raw_fd().to_ne_bytes();
-    let request = with([0; GENERAL], NETNSA_FD, &file);
+    let request = build([0; GENERAL], NETNSA_FD, &file);
     let answer = one(NETLINK_ROUTE, RTM_GETNSID, &request)?;
     let number = attribute(&answer, GENERAL, NETNSA_NSID).map(|number| number as i32);
     Ok(number.filter(|number| *number >= 0))
@@ -79,12 +79,12 @@ pub fn number_of(namespace: &File) -> io::Result<Option<i32>> {
 /// interface.
 pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
     let queues = netdev(NETDEV_CMD_QUEUE_GET, NETDEV_A_QUEUE_IFINDEX, index)?;
-    let of = |queue: &Vec<u8>| {
-        let its = |wanted| attribute(queue, COMMAND, wanted);
-        let receives = its(NETDEV_A_QUEUE_TYPE) == Some(0);
-        Some((its(NETDEV_A_QUEUE_ID)?, its(NETDEV_A_QUEUE_NAPI_ID)?)).filter(|_| receives)
+    let entry = |queue: &Vec<u8>| {
+        let number = |wanted| attribute(queue, COMMAND, wanted);
+        let receives = number(NETDEV_A_QUEUE_TYPE) == Some(0);
+        Some((number(NETDEV_A_QUEUE_ID)?, number(NETDEV_A_QUEUE_NAPI_ID)?)).filter(|_| receives)
     };
-    Ok(queues.iter().filter_map(of).collect())
+    Ok(queues.iter().filter_map(entry).collect())
 }
 
 /// NAPI instances of the interface `index` in this network namespace, by number. Each has the
@@ -95,17 +95,17 @@ pub fn instances(index: i32) -> io::Result<BTreeMap<u32, u32>> {
 /// Fails as [`instances`] does.
 pub fn threads(index: i32) -> io::Result<BTreeMap<u32, Option<u32>>> {
     let all = netdev(NETDEV_CMD_NAPI_GET, NETDEV_A_NAPI_IFINDEX, index)?;
-    let of = |instance: &Vec<u8>| {
-        let its = |wanted| attribute(instance, COMMAND, wanted);
-        Some((its(NETDEV_A_NAPI_ID)?, its(NETDEV_A_NAPI_PID)))
+    let entry = |instance: &Vec<u8>| {
+        let number = |wanted| attribute(instance, COMMAND, wanted);
+        Some((number(NETDEV_A_NAPI_ID)?, number(NETDEV_A_NAPI_PID)))
     };
-    Ok(all.iter().filter_map(of).collect())
+    Ok(all.iter().filter_map(entry).collect())
 }
 
 /// Returns the answers of the family `netdev` to `command` for the interface `index`. `by` is the
 /// attribute in which the command expects the index.
 fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
-    let request = with(
+    let request = build(
         [CTRL_CMD_GETFAMILY, 1, 0, 0],
         CTRL_ATTR_FAMILY_NAME,
         b"netdev\0",
@@ -113,12 +113,12 @@ fn netdev(command: u8, by: u16, index: i32) -> io::Result<Vec<Vec<u8>>> {
     let answer = one(NETLINK_GENERIC, GENL_ID_CTRL, &request)?;
     let family = attribute(&answer, COMMAND, CTRL_ATTR_FAMILY_ID);
     let family = family.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let request = with([command, 1, 0, 0], by, &index.to_ne_bytes());
+    let request = build([command, 1, 0, 0], by, &index.to_ne_bytes());
     answers(NETLINK_GENERIC, family as u16, NLM_F_DUMP, &request)
 }
 
 /// Builds a request from the structure `own` of its family and one attribute.
-fn with(own: [u8; 4], kind: u16, value: &[u8]) -> Vec<u8> {
+fn build(own: [u8; 4], kind: u16, value: &[u8]) -> Vec<u8> {
     let attribute = DefaultNla::new(kind, value.to_vec());
     let mut request = own.to_vec();
     request.resize(own.len() + attribute.buffer_len(), 0);
@@ -213,12 +213,12 @@ mod tests {
 
     #[test]
     fn attributes_are_found_by_their_kinds() {
-        let mut message = with([0; COMMAND], 7, b"odd");
-        message.extend(&with([0; COMMAND], 8, &5_u16.to_ne_bytes())[COMMAND..]);
-        message.extend(&with([0; COMMAND], 9, &6_u32.to_ne_bytes())[COMMAND..]);
-        let of = |kind| attribute(&message, COMMAND, kind);
+        let mut message = build([0; COMMAND], 7, b"odd");
+        message.extend(&build([0; COMMAND], 8, &5_u16.to_ne_bytes())[COMMAND..]);
+        message.extend(&build([0; COMMAND], 9, &6_u32.to_ne_bytes())[COMMAND..]);
+        let value = |kind| attribute(&message, COMMAND, kind);
         assert_eq!(
-            (of(7), of(8), of(9), of(10)),
+            (value(7), value(8), value(9), value(10)),
             (None, Some(5), Some(6), None)
         );
         message.truncate(message.len() - 1);

@@ -101,7 +101,7 @@ impl Rule {
         bytes[Self::VALUES + field..][..2].copy_from_slice(&value.to_be_bytes());
         bytes[Self::MASKS + field..][..2].copy_from_slice(&mask.to_be_bytes());
         bytes[Self::QUEUE..][..8].copy_from_slice(&u64::from(queue).to_ne_bytes());
-        Self(bytes).at(place)
+        Self(bytes).with_place(place)
     }
 
     /// Number of the rule's place in the table.
@@ -120,7 +120,7 @@ impl Rule {
         u32::from_ne_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
     }
 
-    fn at(mut self, place: u32) -> Self {
+    fn with_place(mut self, place: u32) -> Self {
         self.0[Self::PLACE..][..4].copy_from_slice(&place.to_ne_bytes());
         self
     }
@@ -246,7 +246,7 @@ impl RuleTable {
     ///
     /// # Errors
     /// Fails with EOPNOTSUPP when the driver has no such table.
-    pub fn of(interface: &OpenInterface) -> io::Result<Self> {
+    pub fn read(interface: &OpenInterface) -> io::Result<Self> {
         let counted = ask(interface, COUNT_RULES, None)?;
         let listed = ask(interface, LIST_RULES, None)?;
         let taken = &listed.places[..(listed.count as usize).min(MOST_RULES)];
@@ -274,7 +274,7 @@ impl RuleTable {
 /// # Errors
 /// Fails with EOPNOTSUPP when the driver has no rules.
 pub fn rule(interface: &OpenInterface, place: u32) -> io::Result<Option<Rule>> {
-    match ask(interface, GET_RULE, Some(nothing().at(place))) {
+    match ask(interface, GET_RULE, Some(nothing().with_place(place))) {
         Ok(request) => Ok(Some(Rule(Box::new(request.rule)).normal())),
         // Drivers report a missing rule by different errors.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINVAL)) => Ok(None),
@@ -288,8 +288,8 @@ pub fn rule(interface: &OpenInterface, place: u32) -> io::Result<Option<Rule>> {
 /// Fails with EOPNOTSUPP when the driver has no such rules, otherwise with its error.
 pub fn set_rule(interface: &OpenInterface, place: u32, rule: Option<Rule>) -> io::Result<()> {
     match rule {
-        Some(rule) => ask(interface, INSERT_RULE, Some(rule.at(place))),
-        None => ask(interface, DELETE_RULE, Some(nothing().at(place))),
+        Some(rule) => ask(interface, INSERT_RULE, Some(rule.with_place(place))),
+        None => ask(interface, DELETE_RULE, Some(nothing().with_place(place))),
     }
     .map(drop)
 }
@@ -408,9 +408,9 @@ mod tests {
 
     #[test]
     fn a_rule_says_what_it_does() {
-        let said = FLOWS.map(|flow| Rule::new(flow, 2, 9).to_string());
+        let texts = FLOWS.map(|flow| Rule::new(flow, 2, 9).to_string());
         assert_eq!(
-            said,
+            texts,
             [
                 "UDP port 4660 over IPv4 to queue 2",
                 "TCP port 1 over IPv6 to queue 2",

@@ -9,7 +9,7 @@ use weir_linux::threads::{self, Work};
 
 use super::flood::{self, Flood, HANDLES, Spinner};
 use super::ground::{self, Namespace, Offload};
-use super::{Books, NEEDS, of};
+use super::{Books, NEEDS, process};
 
 const TIME: Duration = Duration::from_secs(2);
 
@@ -56,7 +56,10 @@ fn a_flood_is_charged_to_its_receiver_and_taken_from_who_runs() {
     let flood = Flood::begin(&ground, &[5001]);
     let report = books.keep(TIME);
     let (sent, kernel) = (flood.end(), kernel_says() - before);
-    let (charged, taken) = (of(&report, receiver.pid()), of(&report, spinner.pid()));
+    let (charged, taken) = (
+        process(&report, receiver.pid()),
+        process(&report, spinner.pid()),
+    );
     let on_cpu = report.cpus.iter().find(|cpu| cpu.cpu == HANDLES as u32);
     let measured = on_cpu.map_or(0, |cpu| cpu.interrupts_ns);
     println!(
@@ -125,7 +128,7 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
     let flood = Flood::begin(&ground, &[5001, 5002, 5001, 5003]);
     let report = books.keep(TIME);
     flood.end();
-    let (one, other) = (of(&report, one.pid()), of(&report, other.pid()));
+    let (one, other) = (process(&report, one.pid()), process(&report, other.pid()));
     let threads =
         threads::which(|work| matches!(work, Work::Napi { interface, .. } if interface == name));
     let tids: Vec<u32> = threads
@@ -161,5 +164,8 @@ fn two_receivers_are_charged_by_their_packets_and_a_closed_port_to_nobody() {
     // thread's own time and not in the spinner's.
     let booked = one.charged_ns + other.charged_ns + report.orphans_ns;
     assert!(booked as f64 > ran as f64 * 0.95, "{report:#?}");
-    assert!(of(&report, spinner.pid()).taken_ns < ran / 2, "{report:#?}");
+    assert!(
+        process(&report, spinner.pid()).taken_ns < ran / 2,
+        "{report:#?}"
+    );
 }

@@ -11,12 +11,12 @@ use weir_linux::account::AccountReport;
 
 use super::flood::{self, Flood};
 use super::ground::Offload;
-use super::machine::{Machine, programs, said, signal, until};
-use super::{NEEDS, of};
+use super::machine::{Machine, printed, programs, signal, until};
+use super::{NEEDS, process};
 
 /// A machine whose file has this section `[linux]`, and tolerates 100 packets per second.
 pub fn machine(section: &str) -> Option<Machine> {
-    let mut machine = Machine::with(NEEDS)?;
+    let mut machine = Machine::new_with(NEEDS)?;
     machine.arguments = vec!["--yes-xdp"];
     machine.ground.sender.offload(Offload::Receive, true);
     machine.ground.sender.offload(Offload::SendChecksums, false);
@@ -39,7 +39,7 @@ fn in_status(machine: &Machine) -> Option<AccountReport> {
 fn top(machine: &Machine) -> Value {
     let output = machine.weir("top").args(["--once", "--json"]).output();
     let output = output.unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -49,7 +49,7 @@ const PROGRAMS: [&str; 1] = ["account_"];
 fn end(child: Child) -> String {
     signal(&child, Signal::SIGTERM);
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed(&output));
     String::from_utf8(output.stderr).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn a_run_keeps_the_account_and_names_the_culprit_once() {
     let child = machine.run();
     let flood = Flood::begin(&machine.ground, &[5001]);
     until("the receiver is charged", || {
-        in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 1000)
+        in_status(&machine).is_some_and(|report| process(&report, receiver.pid()).packets > 1000)
     });
     let shown = top(&machine);
     let status = machine.weir("status").output().unwrap();
@@ -115,7 +115,7 @@ fn in_mode_exact_both_halves_are_charged() {
     // One packet in four is for nobody.
     let flood = Flood::begin(&machine.ground, &[5001, 5001, 5003, 5001]);
     until("the receiver is charged", || {
-        in_status(&machine).is_some_and(|report| of(&report, receiver.pid()).packets > 10_000)
+        in_status(&machine).is_some_and(|report| process(&report, receiver.pid()).packets > 10_000)
     });
     let report = in_status(&machine).unwrap();
     flood.end();
@@ -127,7 +127,7 @@ fn in_mode_exact_both_halves_are_charged() {
         meant.map(|thread| thread.ran_ns).sum()
     };
     let (top_half, bottom_half) = (ran(&format!("napi/{interface}-")), ran("cpumap/"));
-    let charged = of(&report, receiver.pid()).charged_ns;
+    let charged = process(&report, receiver.pid()).charged_ns;
     println!(
         "top half {top_half} ns, bottom half {bottom_half} ns; charged {charged} ns for {} packets, nobody {} ns for {}",
         report.packets, report.orphans_ns, report.orphan_packets
@@ -178,7 +178,7 @@ fn top_measures_by_itself_where_nobody_keeps_an_account() {
     let flood = Flood::begin(&machine.ground, &[5001]);
     let report = account(&top(&machine)["account"]).unwrap();
     assert!(
-        report.adds_up() && of(&report, receiver.pid()).packets > 100,
+        report.adds_up() && process(&report, receiver.pid()).packets > 100,
         "{report:#?}"
     );
     let output = machine.weir("top").arg("--once").output().unwrap();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::commands::machine;
 use super::flood::{self, Flood};
-use super::machine::{Machine, said, until};
+use super::machine::{Machine, printed, until};
 
 /// Values, by the metric's name and labels.
 type Values = BTreeMap<(String, BTreeMap<String, String>), f64>;
@@ -92,11 +92,11 @@ fn metrics(machine: &Machine) -> Output {
 fn both(machine: &Machine) -> (Values, Value) {
     let mut found = None;
     until("the status stays while it is read", || {
-        let before = machine.said();
+        let before = machine.run_status();
         let output = metrics(machine);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", printed(&output));
         let text = String::from_utf8(output.stdout).unwrap();
-        let is_same = machine.said() == before;
+        let is_same = machine.run_status() == before;
         found = is_same.then(|| (read(&text), before));
         is_same
     });
@@ -114,7 +114,7 @@ fn metrics_are_those_of_the_status() {
     let nothing = metrics(&machine);
     assert_eq!(nothing.status.code(), Some(1));
     assert_eq!(
-        said(&nothing),
+        printed(&nothing),
         "# nothing runs, and nothing is to be put back"
     );
     let exclude = machine
@@ -128,7 +128,7 @@ fn metrics_are_those_of_the_status() {
     let flood = Flood::begin(&machine.ground, &[5001, 5003]);
     let pid = receiver.pid().to_string();
     until("the receiver is charged", || {
-        let processes = machine.said()["account"]["processes"].clone();
+        let processes = machine.run_status()["account"]["processes"].clone();
         let mut all = processes.as_array().into_iter().flatten();
         all.any(|of| of["pid"] == receiver.pid() && of["packets"].as_u64() > Some(1000))
     });

@@ -59,7 +59,7 @@ impl Books {
 }
 
 /// The account of a process. All values are 0 if the process has none.
-fn of(report: &AccountReport, pid: u32) -> Process {
+fn process(report: &AccountReport, pid: u32) -> Process {
     let mut processes = report.processes.iter();
     let process = processes.find(|process| process.pid == pid);
     process.cloned().unwrap_or_default()

@@ -12,14 +12,14 @@ use serde_json::Value;
 use super::actor::Actor;
 use super::commands::machine;
 use super::flood::{self, Flood};
-use super::machine::{Machine, said, signal, until};
+use super::machine::{Machine, printed, signal, until};
 
 /// The lines that a run has printed so far.
 #[derive(Clone)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Lines {
-    fn of(stream: impl Read + Send + 'static) -> Self {
+    fn new(stream: impl Read + Send + 'static) -> Self {
         let lines = Self(Arc::default());
         let told = lines.clone();
         std::thread::spawn(move || {
@@ -30,7 +30,7 @@ impl Lines {
         lines
     }
 
-    fn with(&self, part: &str) -> Vec<String> {
+    fn containing(&self, part: &str) -> Vec<String> {
         let lines = self.0.lock().unwrap();
         let meant = lines.iter().filter(|line| line.contains(part));
         meant.cloned().collect()
@@ -39,7 +39,7 @@ impl Lines {
 
 /// What the status says about the present overload.
 fn in_status(machine: &Machine) -> Value {
-    machine.said()["account"]["overload"].clone()
+    machine.run_status()["account"]["overload"].clone()
 }
 
 fn flood_for(machine: &Machine, port: &'static [u16], time: Duration) {
@@ -72,10 +72,10 @@ impl Watched {
         let receivers = [5001, 5002].map(|port| flood::receiver(&machine.ground.receiver, port));
         let mut run = machine.run();
         let (begins, ends, lines) = if json {
-            let lines = Lines::of(run.stdout.take().unwrap());
+            let lines = Lines::new(run.stdout.take().unwrap());
             ("\"overload_begins\"", "\"overload_ends\"", lines)
         } else {
-            let lines = Lines::of(run.stderr.take().unwrap());
+            let lines = Lines::new(run.stderr.take().unwrap());
             let begins = "weir linux: overload: ";
             (begins, "the overload has ended", lines)
         };
@@ -91,8 +91,8 @@ impl Watched {
     }
 
     /// Number of begins and of ends that have been reported.
-    fn told(&self) -> (usize, usize) {
-        let count = |part| self.lines.with(part).len();
+    fn counts(&self) -> (usize, usize) {
+        let count = |part| self.lines.containing(part).len();
         (count(self.begins), count(self.ends))
     }
 
@@ -100,7 +100,10 @@ impl Watched {
     fn end(mut self) -> (Vec<String>, Vec<String>) {
         signal(&self.run, Signal::SIGTERM);
         assert!(self.run.wait().unwrap().success());
-        (self.lines.with(self.begins), self.lines.with(self.ends))
+        (
+            self.lines.containing(self.begins),
+            self.lines.containing(self.ends),
+        )
     }
 }
 
@@ -114,16 +117,16 @@ fn each_overload_is_told_once_in_words() {
     for _ in 0..2 {
         flood_for(machine, &[5001], Duration::from_secs(3));
         std::thread::sleep(Duration::from_secs(2));
-        assert_eq!(watched.told(), (1, 0));
+        assert_eq!(watched.counts(), (1, 0));
     }
     assert!(in_status(machine).is_string());
     let rest = Instant::now();
-    until("it has ended", || watched.told().1 == 1);
+    until("it has ended", || watched.counts().1 == 1);
     // The overload ends after 5 quiet seconds, of which two had passed.
     assert!(rest.elapsed() > Duration::from_secs(2));
     until("the status says so", || in_status(machine).is_null());
     flood_for(machine, &[5002], Duration::from_secs(3));
-    until("the next one has ended, too", || watched.told().1 == 2);
+    until("the next one has ended, too", || watched.counts().1 == 2);
     let pids = [&watched.receivers[0], &watched.receivers[1]].map(Actor::pid);
     let (begun, ended) = watched.end();
     let [first, second] = &begun[..] else {
@@ -155,7 +158,7 @@ fn an_overload_is_told_once_to_programs() {
         return;
     };
     flood_for(&watched.machine, &[5001], Duration::from_secs(3));
-    until("it has ended", || watched.told().1 == 1);
+    until("it has ended", || watched.counts().1 == 1);
     let pid = watched.receivers[0].pid();
     let (begun, ended) = watched.end();
     let parse = |line: &String| -> Value { serde_json::from_str(line).unwrap() };
@@ -190,7 +193,7 @@ fn what_comes_while_a_run_begins_is_no_overload() {
         std::thread::sleep(Duration::from_millis(1500));
         signal(&child, Signal::SIGTERM);
         let ended = child.wait_with_output().unwrap();
-        let told = said(&ended);
+        let told = printed(&ended);
         assert!(!told.contains("overload"), "{told}");
     }
     flood.end();

@@ -32,7 +32,7 @@ struct Case {
 impl Case {
     /// The settings with their values, to compare them with those before the run. Policies of
     /// threads are left out, since the threads exist only from the run on.
-    fn found(&self, when: &str) -> Vec<(&str, &str)> {
+    fn settings(&self, when: &str) -> Vec<(&str, &str)> {
         let changes = self.plans[when]["changes"].as_array().unwrap().iter();
         changes
             .map(|change| (change["setting"].as_str().unwrap(), &change["now"]))
@@ -120,11 +120,11 @@ fn parse(printed: &str) -> BTreeMap<String, Case> {
 fn judge(cases: &BTreeMap<String, Case>, tells: bool) {
     for (name, case) in cases {
         let ring = ("the receive ring of card0", "256 packets");
-        assert!(case.found("after").contains(&ring), "{name}");
+        assert!(case.settings("after").contains(&ring), "{name}");
         let notes = case.notes("before");
         assert!(notes.iter().any(|note| note.contains("link")), "{name}");
         // All settings are restored, and no packet is lost.
-        assert_eq!(case.found("before"), case.found("after"), "{name}");
+        assert_eq!(case.settings("before"), case.settings("after"), "{name}");
         assert_eq!(case.left, [0; QUEUES], "{name}");
         assert_eq!(case.delivered["5000"], 220, "{name}");
         assert_eq!(case.delivered["5001"], 200, "{name}");

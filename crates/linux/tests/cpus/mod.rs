@@ -74,12 +74,12 @@ struct Run {
 }
 
 impl Run {
-    fn at(&self, when: &str) -> &Threads {
+    fn threads_at(&self, when: &str) -> &Threads {
         &self.threads[when]
     }
 
     fn ksoftirqd(&self, when: &str) -> [&Scheduled; 2] {
-        [0, 1].map(|cpu| &self.at(when)[&format!("ksoftirqd/{cpu}")])
+        [0, 1].map(|cpu| &self.threads_at(when)[&format!("ksoftirqd/{cpu}")])
     }
 }
 
@@ -163,7 +163,7 @@ fn judge(name: &str, run: &Run) {
     }
     assert_eq!(run.ksoftirqd("after"), run.ksoftirqd("before"), "{name}");
     let is_left = |(name, of): &(&String, &Scheduled)| name.starts_with("cpumap/") || of.1 != 0;
-    let left: Vec<_> = run.at("after").iter().filter(is_left).collect();
+    let left: Vec<_> = run.threads_at("after").iter().filter(is_left).collect();
     assert!(left.is_empty(), "{name}: {left:?}");
     if !name.starts_with(VANILLA) {
         assert_eq!(run.numbers["nothing"], 0, "{name}");
@@ -192,15 +192,15 @@ fn judge_classes(mode: &str, threads: &Threads, cpus: &[&str]) {
 
 /// Checks a run in which CPU 1 has gone offline and come back, twice.
 fn judge_online(mode: &str, run: &Run) {
-    judge_classes(mode, run.at("begun"), &["0", "1"]);
-    judge_classes(mode, run.at("gone"), &["0"]);
+    judge_classes(mode, run.threads_at("begun"), &["0", "1"]);
+    judge_classes(mode, run.threads_at("gone"), &["0"]);
     for when in ["back", "again", "ended"] {
         assert_eq!(
-            classes(run.at(when)),
-            classes(run.at("begun")),
+            classes(run.threads_at(when)),
+            classes(run.threads_at("begun")),
             "{mode}, {when}"
         );
-        let of = |at: &'static str| others(run.at(at), mode, when != "ended");
+        let of = |at: &'static str| others(run.threads_at(at), mode, when != "ended");
         assert_eq!(of(when), of("begun"), "{mode}, {when}");
     }
     // ksoftirqd does work for other interfaces, so its policy is not changed.
@@ -209,12 +209,12 @@ fn judge_online(mode: &str, run: &Run) {
 
 /// Checks a run in which CPU 1 has come online, and after that has received all packets.
 fn judge_offline(mode: &str, run: &Run) {
-    judge_classes(mode, run.at("begun"), &["0"]);
+    judge_classes(mode, run.threads_at("begun"), &["0"]);
     for when in ["back", "ended"] {
-        judge_classes(mode, run.at(when), &["0", "1"]);
+        judge_classes(mode, run.threads_at(when), &["0", "1"]);
         assert_eq!(
-            others(run.at(when), mode, false),
-            others(run.at("begun"), mode, false)
+            others(run.threads_at(when), mode, false),
+            others(run.threads_at("begun"), mode, false)
         );
         assert_eq!(
             run.ksoftirqd(when),

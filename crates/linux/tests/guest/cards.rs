@@ -127,7 +127,9 @@ fn a_cap_without_room_is_refused() {
         .collect();
     let refused = (0..=cpus)
         .map(|_| Setting::Policy {
-            thread: threads::Thread::of(told.recv().unwrap()).unwrap().unwrap(),
+            thread: threads::Thread::find(told.recv().unwrap())
+                .unwrap()
+                .unwrap(),
             name: "sleeper".to_owned(),
         })
         .find_map(|setting| setting.apply(&most).err());

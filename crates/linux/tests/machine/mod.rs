@@ -40,11 +40,11 @@ pub struct Settings {
 impl Machine {
     /// Creates the machine. `None` where this machine does not allow what the test needs.
     pub fn new() -> Option<Self> {
-        Self::with(&[Need::Namespaces, Need::RealTime])
+        Self::new_with(&[Need::Namespaces, Need::RealTime])
     }
 
     /// Creates the machine for a test with more needs.
-    pub fn with(needs: &[Need]) -> Option<Self> {
+    pub fn new_with(needs: &[Need]) -> Option<Self> {
         let ground = ground::begin(needs)?;
         ground.receiver.offload(Offload::Receive, true);
         let folder = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     /// The status of the only run.
-    pub fn said(&self) -> Value {
+    pub fn run_status(&self) -> Value {
         self.status()["systems"][0]["status"].clone()
     }
 
@@ -146,10 +146,10 @@ impl Machine {
     pub fn end(&self, run: Child, how: Signal, before: &Settings) -> String {
         signal(&run, how);
         let ended = run.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{}", said(&ended));
+        assert!(ended.status.success(), "{}", printed(&ended));
         assert_eq!(self.settings(), *before);
         assert!(self.is_clean());
-        said(&ended)
+        printed(&ended)
     }
 
     /// Whether the state folder is empty. It is not while a run keeps a journal of the settings
@@ -267,7 +267,7 @@ pub fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
 }
 
-pub fn said(output: &Output) -> String {
+pub fn printed(output: &Output) -> String {
     // miette breaks long lines, so line breaks are replaced by spaces.
     let all = [&output.stdout[..], &output.stderr[..]].concat();
     let text = String::from_utf8(all).unwrap().replace('│', " ");

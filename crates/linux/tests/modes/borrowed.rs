@@ -56,17 +56,17 @@ fn another_users_socket_by_the_other_family_has_its_own_class() {
         become_fifo(50);
     });
     until("all are known", || {
-        let status = machine.said();
+        let status = machine.run_status();
         let classes = status["exact"]["classes"].as_array().unwrap().clone();
         status["exact"]["sockets"] == 3 && classes.iter().any(|class| class["urgency"] == 50)
     });
     // The table follows bound sockets at once, but policies and versions of IP only by a scan.
     std::thread::sleep(std::time::Duration::from_secs(4));
     let check = |v6, port, urgency: u8| {
-        let first = machine.said();
+        let first = machine.run_status();
         send(&machine, v6, port, 40);
         until("they are counted", || {
-            let now = machine.said();
+            let now = machine.run_status();
             let more = |urgency| given(&now, urgency) - given(&first, urgency);
             let others = [0, 2, 50].into_iter().filter(|of| *of != urgency);
             let (own, other) = (more(urgency), others.map(more).sum::<u64>());

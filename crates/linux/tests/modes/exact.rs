@@ -14,7 +14,7 @@ use weir_linux::sched::{self, SchedPolicy};
 use weir_linux::threads::{Work, which};
 use weir_linux::urgency::Urgency;
 
-use super::machine::{PATIENCE, said, signal, until};
+use super::machine::{PATIENCE, printed, signal, until};
 use super::{changed, deliver, listed, machine, plan, receiver, socket};
 use crate::ground::{Ground, Offload};
 
@@ -68,11 +68,11 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
     let _urgent = receiver(&machine, 4501, 50);
     let ordinary = socket(ground, 4500);
     until("all three are known", || {
-        let exact = &machine.said()["exact"];
+        let exact = &machine.run_status()["exact"];
         let classes = exact["classes"].as_array().unwrap();
         exact["sockets"] == 3 && classes.iter().any(|class| class["urgency"] == 50)
     });
-    let first = machine.said();
+    let first = machine.run_status();
     assert_eq!(deliver(ground, &of_the_file, 200), 200);
     assert_eq!(deliver(ground, &ordinary, 100), 100);
     let to = (ground.receiver.v4, 4501);
@@ -83,13 +83,13 @@ fn each_receiver_gets_its_packets_through_its_class_and_nobody_loses_any() {
         }
     });
     until("each class was given its own", || {
-        let now = machine.said();
+        let now = machine.run_status();
         let more = |urgency| given(&now, urgency) - given(&first, urgency);
         (more(0), more(2), more(50)) == (100, 200, 50)
     });
     // The threads of a class have the urgency of its receivers, and the status shows that for each
     // CPU.
-    let status = machine.said();
+    let status = machine.run_status();
     for class in status["exact"]["classes"].as_array().unwrap() {
         let threads = class["threads"].as_array().unwrap();
         assert_eq!(
@@ -137,14 +137,14 @@ fn a_port_of_the_file_has_its_class_before_its_reader_is_known() {
     let ground = &machine.ground;
     let before = machine.settings();
     let run = machine.run();
-    let first = machine.said();
+    let first = machine.run_status();
     signal(&run, Signal::SIGSTOP);
     let of_the_file = socket(ground, 9);
     let arrived = deliver(ground, &of_the_file, 60);
     signal(&run, Signal::SIGCONT);
     assert_eq!(arrived, 60);
     until("all were given to the class", || {
-        given(&machine.said(), 2) == given(&first, 2) + 60
+        given(&machine.run_status(), 2) == given(&first, 2) + 60
     });
     machine.end(run, Signal::SIGINT, &before);
 }
@@ -158,7 +158,7 @@ fn nothing_is_attached_that_nobody_has_agreed_to() {
     let before = machine.settings();
     let output = machine.weir("run").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let text = said(&output);
+    let text = printed(&output);
     assert!(
         text.contains("attaches an XDP program to") && text.contains("add --yes-xdp"),
         "{text}"
@@ -188,7 +188,7 @@ fn another_program_is_named_and_stays() {
     for command in ["plan", "run"] {
         let output = machine.weir(command).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let text = said(&output);
+        let text = printed(&output);
         let wanted = format!("the XDP program `weir_demux` (number {there}) is attached to");
         assert!(text.contains(&wanted), "{text}");
     }
@@ -199,7 +199,7 @@ fn another_program_is_named_and_stays() {
     std::fs::write(machine.file(), format!("{text}[linux]\nmode = \"exact\"\n")).unwrap();
     let output = machine.weir("plan").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let text = said(&output);
+    let text = printed(&output);
     // Before Linux 6.3 the driver's support is known only after attaching.
     assert!(
         text.contains("the interface `lo` has no native XDP") || !tells_features(),
@@ -220,7 +220,7 @@ fn a_veth_that_leaves_checksums_out_is_refused_and_tcp_passes_one_that_does_not(
     for command in ["plan", "run"] {
         let output = machine.weir(command).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let text = said(&output);
+        let text = printed(&output);
         let (peer, name) = (&ground.sender.interface, &ground.receiver.interface);
         let wanted =
             format!("`{peer}`, the other end of the interface `{name}`, leaves out the checksums");
@@ -239,7 +239,7 @@ fn a_veth_that_leaves_checksums_out_is_refused_and_tcp_passes_one_that_does_not(
         .receiver
         .run(move || TcpListener::bind(address).unwrap());
     until("it is known", || {
-        number(&machine.said()["exact"]["sockets"]) == 1
+        number(&machine.run_status()["exact"]["sockets"]) == 1
     });
     let receiving = std::thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
@@ -263,7 +263,7 @@ fn a_veth_that_leaves_checksums_out_is_refused_and_tcp_passes_one_that_does_not(
     assert!(receiving.join().unwrap() == bytes);
     // The packets came through the class of their receiver.
     until("the packets are counted", || {
-        given(&machine.said(), 0) > BYTES as u64 / 65_536
+        given(&machine.run_status(), 0) > BYTES as u64 / 65_536
     });
     machine.end(run, Signal::SIGTERM, &before);
 }
@@ -283,7 +283,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
     let ground = &machine.ground;
     let socket = socket(ground, 4510);
     until("it is known", || {
-        number(&machine.said()["exact"]["sockets"]) == 1
+        number(&machine.run_status()["exact"]["sockets"]) == 1
     });
     const PRIORITIES: [u8; 5] = [4, 0, 30, 5, 2];
     const CHANGES: u32 = 20;
@@ -308,7 +308,7 @@ fn priorities_that_change_under_a_flood_lose_no_packet() {
         let _stop = stop;
         until("each of its urgencies has had a class", || {
             assert_eq!(deliver(ground, &socket, 4_000), 4_000);
-            let status = machine.said();
+            let status = machine.run_status();
             let classes = status["exact"]["classes"].as_array().unwrap();
             let has_class = |urgency| classes.iter().any(|class| class["urgency"] == urgency);
             let mut without_class = without_class.lock().unwrap();

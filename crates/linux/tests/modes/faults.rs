@@ -4,7 +4,7 @@
 use nix::sys::signal::Signal;
 
 use super::exact::program_of;
-use super::machine::{Machine, said, signal, until};
+use super::machine::{Machine, printed, signal, until};
 use super::{any, deliver, machine, machine_that_has, socket};
 use crate::actor::{Actor, bind, child};
 use crate::ground::{Need, Offload};
@@ -36,7 +36,7 @@ fn sockets_by_the_thousand_come_and_go_and_what_has_no_room_still_receives() {
     let urgent = socket(&machine.ground, 9);
     let run = machine.run();
     let known = || {
-        let exact = &machine.said()["exact"];
+        let exact = &machine.run_status()["exact"];
         let number = |key: &str| exact[key].as_u64().unwrap();
         (number("sockets"), number("without_room"))
     };
@@ -104,7 +104,7 @@ fn an_interface_may_go_and_come_back() {
         });
         signal(&run, Signal::SIGINT);
         let ended = run.wait_with_output().unwrap();
-        let text = said(&ended);
+        let text = printed(&ended);
         assert!(ended.status.success(), "{mode}: {text}");
         let refused = text.contains("leaves out the checksums of its packets");
         assert_eq!(refused, mode == "exact", "{mode}: {text}");

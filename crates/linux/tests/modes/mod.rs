@@ -33,7 +33,7 @@ fn machine(section: &str) -> Option<Machine> {
 
 /// Creates the machine for a test with more needs.
 fn machine_that_has(needs: &[Need], section: &str) -> Option<Machine> {
-    let mut machine = Machine::with(&[NEEDS, needs].concat())?;
+    let mut machine = Machine::new_with(&[NEEDS, needs].concat())?;
     machine.linux(section);
     machine.arguments.push("--yes-xdp");
     // Otherwise datagrams without checksums would be lost on their way through a class.
@@ -92,7 +92,7 @@ fn receiver(machine: &Machine, port: u16, priority: i32) -> Actor {
 /// The output of `plan --json`.
 fn plan(machine: &Machine) -> Value {
     let output = machine.weir("plan").arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", machine::said(&output));
+    assert!(output.status.success(), "{}", machine::printed(&output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -152,7 +152,7 @@ fn what_it_may_not_do_is_named() {
                 .arg(machine.state());
             let output = without.output().unwrap();
             assert_eq!(output.status.code(), Some(2));
-            let text = machine::said(&output);
+            let text = machine::printed(&output);
             let wanted = format!("this process lacks {name}, which the mode `{mode}` needs");
             assert!(text.contains(&wanted), "{text}");
         }

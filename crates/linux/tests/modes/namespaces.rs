@@ -10,7 +10,7 @@ use weir_linux::sched::SchedPolicy;
 use weir_linux::settings::NetDevice;
 use weir_linux::threads::Work;
 
-use super::machine::{Machine, orphans, policies, programs, said, signal, until};
+use super::machine::{Machine, orphans, policies, printed, programs, signal, until};
 use super::{NEEDS, any, deliver, machine_that_has, socket};
 use crate::actor::{Actor, become_fifo, bind};
 use crate::ground::{self, Ground, Namespace, Need};
@@ -80,7 +80,7 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
                     NetDevice::find(&sender, Some(&path)).is_err()
                 });
                 let stopped = machine.weir("stop").output().unwrap();
-                let text = said(&stopped);
+                let text = printed(&stopped);
                 assert!(stopped.status.success(), "{mode}: {text}");
                 let gone =
                     format!("threaded of {interface}: its object is gone, so nothing is put back");
@@ -88,7 +88,7 @@ fn a_run_goes_on_in_a_namespace_that_nobody_else_has() {
             } else {
                 signal(&run, Signal::SIGINT);
                 let ended = run.wait_with_output().unwrap();
-                let text = said(&ended);
+                let text = printed(&ended);
                 assert!(ended.status.success(), "{mode}: {text}");
                 // Everything was restored while the interface existed.
                 assert!(!text.contains("gone"), "{mode}: {text}");
@@ -114,7 +114,7 @@ fn the_other_ends_namespace_takes_the_interface_with_it() {
         assert_eq!(machine.status()["systems"][0]["running"], true, "{mode}");
         signal(&run, Signal::SIGTERM);
         let ended = run.wait_with_output().unwrap();
-        let text = said(&ended);
+        let text = printed(&ended);
         assert!(ended.status.success(), "{mode}: {text}");
         let line = format!("the interface `{interface}` has gone");
         assert_eq!(text.matches(&line).count(), 1, "{mode}: {text}");
@@ -136,10 +136,14 @@ fn receivers_of_a_container_go_with_it_and_the_others_stay() {
             fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
         });
         let run = machine.run();
-        let sockets = || machine.said()["receivers"]["sockets"].as_u64().unwrap_or(0);
+        let sockets = || {
+            machine.run_status()["receivers"]["sockets"]
+                .as_u64()
+                .unwrap_or(0)
+        };
         let has_class_50 = || match mode {
             "exact" => {
-                let status = machine.said();
+                let status = machine.run_status();
                 let classes = status["exact"]["classes"].as_array().unwrap().clone();
                 classes.iter().any(|class| class["urgency"] == 50)
             }

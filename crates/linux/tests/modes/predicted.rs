@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use weir_linux::sched::SchedPolicy;
 
-use super::machine::{Machine, said, until};
+use super::machine::{Machine, printed, until};
 use super::{changed, listed, machine, plan, receiver};
 use crate::ground::Offload;
 
@@ -44,7 +44,7 @@ fn threads_follow_who_waits_up_to_what_the_plan_says() {
         drop(less);
         wait_for(&machine, ORDINARY);
         until("the status says so", || {
-            let status = machine.said();
+            let status = machine.run_status();
             let interface = &status["predicted"]["interfaces"][0];
             status["predicted"]["changes"].as_u64() >= Some(6)
                 && interface["urgency"] == 0
@@ -70,7 +70,7 @@ fn threads_that_come_while_it_runs_follow_too_and_the_first_values_come_back() {
     assert_eq!(machine.napi(), []);
     machine.ground.receiver.offload(Offload::Receive, true);
     wait_for(&machine, SchedPolicy::Fifo(2));
-    let status = &machine.said()["predicted"];
+    let status = &machine.run_status()["predicted"];
     assert_eq!(status["predict"], "registered");
     assert!(status["interfaces"][0]["waiting"].is_null());
     machine.end(child, Signal::SIGTERM, &before);
@@ -85,7 +85,7 @@ fn a_cap_on_what_follows_is_refused() {
     for command in ["plan", "run"] {
         let output = machine.weir(command).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        let text = said(&output);
+        let text = printed(&output);
         assert!(text.contains("gives them a cap, which has none"), "{text}");
         assert!(text.contains("top_half = { urgency = 40 }"), "{text}");
     }

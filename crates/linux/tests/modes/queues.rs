@@ -79,9 +79,11 @@ fn each_queue_has_its_thread_and_no_flow_loses_any() {
         });
         let (ours, others) = (socket(ground, 9), socket(ground, 4500));
         if mode == "exact" {
-            until("both are known", || machine.said()["exact"]["sockets"] == 2);
+            until("both are known", || {
+                machine.run_status()["exact"]["sockets"] == 2
+            });
         }
-        let first = machine.said();
+        let first = machine.run_status();
         let threads = threads(&machine);
         let begun_before: Vec<u64> = threads.iter().map(begun).collect();
         for _ in 0..FLOWS {
@@ -99,7 +101,7 @@ fn each_queue_has_its_thread_and_no_flow_loses_any() {
             let (given, left) = counted(&first);
             let all = (2 * FLOWS * PACKETS) as u64;
             until("the status has all packets", || {
-                counted(&machine.said()) == (given + all, left)
+                counted(&machine.run_status()) == (given + all, left)
             });
         }
         machine.end(run, Signal::SIGINT, &before);

@@ -76,7 +76,7 @@ fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
         // port that the kernel has chosen.
         for served_here in [true, false] {
             let name = format!("{here}, served here: {served_here}");
-            let sockets = || machine.said()["exact"]["sockets"].as_u64().unwrap();
+            let sockets = || machine.run_status()["exact"]["sockets"].as_u64().unwrap();
             // Only the socket of the system file is left.
             until("the sockets of the connection before are gone", || {
                 sockets() == 1
@@ -89,12 +89,12 @@ fn what_is_sent_over_a_connection_goes_through_a_class_and_arrives_whole() {
                 (listener, far, near)
             };
             until("a socket here is known", || sockets() > 1);
-            let first = given(&machine.said());
+            let first = given(&machine.run_status());
             assert!(transferred(source, sink) == content(), "{name}");
             // A packet holds at most 1448 bytes, and packets are not joined before the program sees
             // them.
             let least = (SIZE / 1500) as u64;
-            until(&name, || given(&machine.said()) - first >= least);
+            until(&name, || given(&machine.run_status()) - first >= least);
         }
     }
     machine.end(run, Signal::SIGINT, &before);

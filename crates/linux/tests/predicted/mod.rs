@@ -29,7 +29,7 @@ type Given = Arc<Mutex<Vec<u8>>>;
 /// A device in the receivers' namespace. Its bottom half is a thread that does nothing and records
 /// the urgencies that it is given.
 fn noting(ground: &Ground, given: &Given) -> DeviceBottomHalf {
-    let namespace = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
+    let namespace = ground.receiver.run(|| Reach::find("lo").unwrap().namespace);
     let given = given.clone();
     let (keep, kept) = std::sync::mpsc::channel::<()>();
     let (told, number) = std::sync::mpsc::channel();

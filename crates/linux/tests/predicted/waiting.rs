@@ -218,12 +218,12 @@ fn the_thread_of_a_device_runs_at_the_urgency_of_who_waits() {
     let reach = Reach {
         index: 0,
         loopback: false,
-        namespace: ground.receiver.run(|| Reach::of("lo").unwrap().namespace),
+        namespace: ground.receiver.run(|| Reach::find("lo").unwrap().namespace),
     };
     let all: Vec<Thread> = threads.iter().map(|found| found.thread).collect();
     let threads = Threads::new(Urgency::new(70).unwrap());
     threads.replace(all.clone()).unwrap();
-    let device = DeviceBottomHalf::of_threads(reach, &threads);
+    let device = DeviceBottomHalf::for_threads(reach, &threads);
     let mut predicted = Prediction::start(vec![device], Basis::Waiting, None).unwrap();
     let mut follower = Follower::start(RuleSet::default(), Options::default()).unwrap();
     let mut wait_for = |policy| {

@@ -10,7 +10,7 @@ use crate::ground::{self, Ground};
 /// Processes that read a key in the test's own namespaces. The same test may run in another process
 /// at the same time.
 fn pids(follower: &Follower, key: PacketKey, ground: &Ground) -> Vec<u32> {
-    let here = ground.receiver.run(|| Reach::of("lo").unwrap().namespace);
+    let here = ground.receiver.run(|| Reach::find("lo").unwrap().namespace);
     let readers = follower.table().readers(key);
     readers
         .filter(|reader| Some(reader.id.place.namespace) == here)

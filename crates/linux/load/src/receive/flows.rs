@@ -36,7 +36,7 @@ struct Sequence {
 impl Tally {
     /// Counts a message that came when the sender's clock was at `now`.
     pub fn message(&mut self, message: &[u8], now: u64) {
-        match Header::of(message) {
+        match Header::decode(message) {
             Some(header) if self.flows.len() < FLOWS || self.flows.contains_key(&header.flow) => {
                 self.packets += 1;
                 self.bytes += message.len() as u64;

@@ -260,7 +260,7 @@ impl Stream {
         let mut rest = self.begun.as_slice();
         let mut count = 0;
         while rest.len() >= payload::HEADER {
-            let Some(header) = Header::of(rest) else {
+            let Some(header) = Header::decode(rest) else {
                 // Without a header, the begin of the next message is not known.
                 tally.foreign();
                 return None;

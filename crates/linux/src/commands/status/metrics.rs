@@ -80,13 +80,13 @@ pub(super) fn text(systems: &[Shown]) -> Result<String> {
             f64::from(u8::from(*running)),
         )?;
         if *running {
-            of_run(&mut metrics, &run.status)?;
+            add_run(&mut metrics, &run.status)?;
         }
     }
     metrics.text()
 }
 
-fn of_run(metrics: &mut Metrics, status: &Value) -> Result<()> {
+fn add_run(metrics: &mut Metrics, status: &Value) -> Result<()> {
     let mut of_whole = |name, help, value: &Value| match value.as_f64() {
         Some(value) => metrics.add(name, help, &[], value),
         None => Ok(()),
@@ -111,15 +111,15 @@ fn of_run(metrics: &mut Metrics, status: &Value) -> Result<()> {
         "Changes of the urgency of interfaces' threads, in the mode predicted.",
         &status["predicted"]["changes"],
     )?;
-    for of in status["predicted"]["interfaces"]
+    for interface in status["predicted"]["interfaces"]
         .as_array()
         .into_iter()
         .flatten()
     {
-        interface(metrics, of)?;
+        add_interface(metrics, interface)?;
     }
     if let Ok(status) = serde_json::from_value(status["exact"].clone()) {
-        exact(metrics, &status)?;
+        add_exact(metrics, &status)?;
     }
     let left = status["exact"]["left"].as_object();
     for (reason, packets) in left.into_iter().flatten() {
@@ -130,23 +130,23 @@ fn of_run(metrics: &mut Metrics, status: &Value) -> Result<()> {
             packets.as_f64().unwrap_or_default(),
         )?;
     }
-    let of = &status["account"];
-    if let Ok(report) = serde_json::from_value(of.clone()) {
-        account(metrics, &report)?;
+    let account = &status["account"];
+    if let Ok(report) = serde_json::from_value(account.clone()) {
+        add_account(metrics, &report)?;
         metrics.add(
             "overload",
             "1 while interrupts overload the machine, else 0.",
             &[],
-            f64::from(u8::from(of["overload"].is_string())),
+            f64::from(u8::from(account["overload"].is_string())),
         )?;
     }
     Ok(())
 }
 
 /// Adds the metrics of an interface in mode predicted.
-fn interface(metrics: &mut Metrics, of: &Value) -> Result<()> {
-    let labels = [("interface", of["name"].as_str().unwrap_or("?"))];
-    let mut add = |name, help, key: &str| match of[key].as_f64() {
+fn add_interface(metrics: &mut Metrics, status: &Value) -> Result<()> {
+    let labels = [("interface", status["name"].as_str().unwrap_or("?"))];
+    let mut add = |name, help, key: &str| match status[key].as_f64() {
         Some(value) => metrics.add(name, help, &labels, value),
         None => Ok(()),
     };
@@ -168,7 +168,7 @@ fn interface(metrics: &mut Metrics, of: &Value) -> Result<()> {
 }
 
 /// Adds the metrics of the classes, and of the ports whose packets are given to them.
-fn exact(metrics: &mut Metrics, status: &Exact) -> Result<()> {
+fn add_exact(metrics: &mut Metrics, status: &Exact) -> Result<()> {
     for (number, class) in status.classes.iter().enumerate() {
         let number = number.to_string();
         let mut add = |name, help, value| metrics.add(name, help, &[("class", &number)], value);
@@ -203,22 +203,22 @@ fn exact(metrics: &mut Metrics, status: &Exact) -> Result<()> {
 }
 
 /// Adds the metrics of the account: for whom interrupts were handled since it began.
-fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
+fn add_account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
     metrics.add_time(
         "account_seconds_total",
         "Time since the account began.",
         &[],
         report.elapsed_ns,
     )?;
-    let of = &report.measured;
+    let measured = &report.measured;
     for (part, ns) in [
-        ("device", of.device_ns),
-        ("other_devices", of.other_devices_ns),
-        ("receive", of.receive_ns),
-        ("other_soft", of.other_soft_ns),
-        ("overhead", of.overhead_ns),
-        ("threads", of.threads_ns),
-        ("lost", of.lost_ns),
+        ("device", measured.device_ns),
+        ("other_devices", measured.other_devices_ns),
+        ("receive", measured.receive_ns),
+        ("other_soft", measured.other_soft_ns),
+        ("overhead", measured.overhead_ns),
+        ("threads", measured.threads_ns),
+        ("lost", measured.lost_ns),
     ] {
         let help = "Time of interrupts, by what took it.";
         metrics.add_time("interrupt_seconds_total", help, &[("part", part)], ns)?;
@@ -245,47 +245,49 @@ fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
         &[],
         report.interrupts as f64,
     )?;
-    for of in &report.cpus {
+    for cpu in &report.cpus {
         metrics.add_time(
             "cpu_interrupt_seconds_total",
             "Time of interrupts, and of threads that do their work, by CPU.",
-            &[("cpu", &of.cpu.to_string())],
-            of.interrupts_ns,
+            &[("cpu", &cpu.cpu.to_string())],
+            cpu.interrupts_ns,
         )?;
     }
-    for of in &report.threads {
+    for thread in &report.threads {
         metrics.add_time(
             "thread_seconds_total",
             "Time of kernel threads that do the work of interrupts.",
-            &[("thread", &of.name), ("tid", &of.tid.to_string())],
-            of.ran_ns,
+            &[("thread", &thread.name), ("tid", &thread.tid.to_string())],
+            thread.ran_ns,
         )?;
     }
-    for of in &report.processes {
-        let pid = of.pid.to_string();
+    for process in &report.processes {
+        let pid = process.pid.to_string();
         let labels = [
-            ("receiver", &*of.command),
+            ("receiver", &*process.command),
             ("pid", &pid),
-            ("cgroup", &of.cgroup),
+            ("cgroup", &process.cgroup),
         ];
         metrics.add_time(
             "receiver_used_seconds_total",
             "Processor time of the process since its start.",
             &labels,
-            of.used_ns,
+            process.used_ns,
         )?;
-        let times = [of.charged_ns, of.own_ns, of.taken_ns];
-        receiver(metrics, &labels, times, of.packets)?;
+        let times = [process.charged_ns, process.own_ns, process.taken_ns];
+        add_receiver(metrics, &labels, times, process.packets)?;
     }
-    let of = &report.ended;
+    let ended = &report.ended;
     let labels = [("receiver", ""), ("pid", ""), ("cgroup", "")];
-    let times = [of.charged_ns, of.own_ns, of.taken_ns];
-    receiver(metrics, &labels, times, of.packets)?;
-    for of in &report.flows {
-        let port = of.port.to_string();
-        let protocol = of.protocol.map_or_else(String::new, |of| of.to_string());
+    let times = [ended.charged_ns, ended.own_ns, ended.taken_ns];
+    add_receiver(metrics, &labels, times, ended.packets)?;
+    for flow in &report.flows {
+        let port = flow.port.to_string();
+        let protocol = flow
+            .protocol
+            .map_or_else(String::new, |protocol| protocol.to_string());
         let labels = [
-            ("interface", of.interface.as_deref().unwrap_or_default()),
+            ("interface", flow.interface.as_deref().unwrap_or_default()),
             ("protocol", &*protocol),
             ("port", &port),
         ];
@@ -293,13 +295,13 @@ fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
             "flow_interrupt_seconds_total",
             "Time of interrupts for the flow.",
             &labels,
-            of.interrupts_ns,
+            flow.interrupts_ns,
         )?;
         metrics.add(
             "flow_packets_total",
             "Packets of the flow that sockets received.",
             &labels,
-            of.packets as f64,
+            flow.packets as f64,
         )?;
     }
     Ok(())
@@ -307,7 +309,7 @@ fn account(metrics: &mut Metrics, report: &AccountReport) -> Result<()> {
 
 /// Adds the metrics of a process, or of all ended processes together. `times` are the charged, own
 /// and taken times.
-fn receiver(
+fn add_receiver(
     metrics: &mut Metrics,
     labels: &[(&str, &str)],
     times: [u64; 3],

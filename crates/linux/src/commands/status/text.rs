@@ -19,15 +19,15 @@ const DIGITS: u8 = 3;
 /// Formats a block of text for each part in `status`. A part that the status lacks yields no block,
 /// so the status of an older version can be read, too.
 pub(super) fn blocks(status: &Value, coloured: bool) -> Vec<String> {
-    let of = |part: &str| status.get(part).cloned().unwrap_or_default();
+    let part_of = |part: &str| status.get(part).cloned().unwrap_or_default();
     let mut blocks = vec![settings(status)];
-    if let Some(text) = predicted(&of("predicted")) {
+    if let Some(text) = predicted(&part_of("predicted")) {
         blocks.push(text);
     }
-    if let Ok(exact) = serde_json::from_value(of("exact")) {
+    if let Ok(exact) = serde_json::from_value(part_of("exact")) {
         blocks.push(self::exact(&exact, coloured));
     }
-    let account = of("account");
+    let account = part_of("account");
     if let Some(overload) = account["overload"].as_str() {
         blocks.push(Emphasis::Bad.paint(&wrapped(overload, "", "  "), coloured));
     }
@@ -50,15 +50,15 @@ fn settings(status: &Value) -> String {
 
 /// Shows which receivers the threads of interfaces follow.
 fn predicted(status: &Value) -> Option<String> {
-    let lines = status["interfaces"].as_array()?.iter().map(|of| {
-        let urgency = |key: &str| of[key].as_u64().unwrap_or(0);
-        let waiting = match of["waiting"].as_u64() {
+    let lines = status["interfaces"].as_array()?.iter().map(|interface| {
+        let urgency = |key: &str| interface[key].as_u64().unwrap_or(0);
+        let waiting = match interface["waiting"].as_u64() {
             Some(waiting) => format!("; threads that wait for packets: {}", count(waiting)),
             None => String::new(),
         };
         format!(
             "{}: urgency {} of at most {}{waiting}",
-            of["name"].as_str().unwrap_or("?"),
+            interface["name"].as_str().unwrap_or("?"),
             urgency("urgency"),
             urgency("most"),
         )

@@ -79,7 +79,7 @@ pub(super) fn holder(file: &File) -> Option<u32> {
     let about = file.metadata().ok()?;
     let has_it = |descriptor: PathBuf| {
         let is_it = fs::metadata(&descriptor)
-            .is_ok_and(|its| (its.dev(), its.ino()) == (about.dev(), about.ino()));
+            .is_ok_and(|other| (other.dev(), other.ino()) == (about.dev(), about.ino()));
         is_it && locks(&descriptor)
     };
     let entries = fs::read_dir("/proc").ok()?;
@@ -110,7 +110,7 @@ fn descriptors(pid: u32) -> impl Iterator<Item = PathBuf> {
 
 /// Finds the files with this ending that other processes have locked. Files in `folder` are left
 /// out.
-pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
+pub(super) fn locked_files(folder: &Path, ending: &str) -> Vec<LockedFile> {
     let here: BTreeSet<(u64, u64)> = fs::read_dir(folder)
         .into_iter()
         .flatten()
@@ -142,7 +142,9 @@ pub(super) fn held(folder: &Path, ending: &str) -> Vec<LockedFile> {
 /// Name of the descriptor's file. `None` if the name does not have this ending.
 fn name_of(descriptor: &Path, ending: &str) -> Option<String> {
     let target = fs::read_link(descriptor).ok()?;
-    let is_it = target.extension().is_some_and(|its| its == ending);
+    let is_it = target
+        .extension()
+        .is_some_and(|extension| extension == ending);
     let name = target.file_name()?.to_str()?;
     is_it.then(|| name.to_owned())
 }

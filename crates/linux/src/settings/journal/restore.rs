@@ -141,7 +141,7 @@ fn read<S: Adjustable>(path: PathBuf, file: File) -> io::Result<SavedJournal<S>>
 }
 
 /// Locks the journal at `path` and returns the lock. `None` if a living run has locked it.
-fn held(path: &Path) -> io::Result<Option<Flock<File>>> {
+fn lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     let options = state::file().read(true).append(true).clone();
     let file = state::open_file(path, &options)?;
     match state::lock(file) {
@@ -185,7 +185,7 @@ pub(super) fn here<S: Adjustable>(
         if Some(path.as_path()) == except {
             continue;
         }
-        let is_wanted = match held(&path) {
+        let is_wanted = match lock(&path) {
             Ok(held) => dead || held.is_none(),
             // Restoring this journal reports the error.
             Err(_) => continue,
@@ -204,7 +204,7 @@ pub(super) fn of_others<S: Adjustable>(folder: &Path) -> Vec<SavedJournal<S>> {
         return Vec::new();
     }
     let boot = boot().ok();
-    let all = elsewhere::held(folder, "journal").into_iter();
+    let all = elsewhere::locked_files(folder, "journal").into_iter();
     let all = all.filter_map(|held| read(held.path.clone(), held.open().ok()?).ok());
     // Other programs may have files with such names, so the boot is checked.
     all.filter(|journal: &SavedJournal<S>| journal.boot == boot)
@@ -220,7 +220,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     let mut dead: Vec<SavedJournal<S>> = Vec::new();
     let mut restorations = Vec::new();
     for path in state::files(folder, "journal")? {
-        let opened = held(&path).and_then(|held| {
+        let opened = lock(&path).and_then(|held| {
             let Some(held) = held else { return Ok(None) };
             let file = state::open_file(&path, state::file().read(true))?;
             Ok(Some(SavedJournal {
@@ -241,7 +241,10 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     for journal in &dead {
         // The settings of an earlier boot no longer exist. Other threads and interfaces may have
         // the same numbers now.
-        let earlier = journal.boot.as_ref().is_some_and(|its| *its != boot);
+        let earlier = journal
+            .boot
+            .as_ref()
+            .is_some_and(|recorded| *recorded != boot);
         let mut restoration = Restoration {
             pid: journal.pid,
             outcomes: Vec::new(),
@@ -265,7 +268,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
         restorations.push(restoration);
     }
     for path in state::files(folder, "lock")? {
-        if matches!(held(&path), Ok(Some(_))) {
+        if matches!(lock(&path), Ok(Some(_))) {
             // An error is ignored, since an unused lock does no harm.
             let _ = removed(&path);
         }
@@ -273,7 +276,7 @@ pub(super) fn dead<S: Adjustable>(folder: &Path) -> io::Result<Vec<Restoration<S
     Ok(restorations)
 }
 
-fn of<'a, S: Adjustable>(
+fn entries<'a, S: Adjustable>(
     journals: &'a [SavedJournal<S>],
     setting: &'a S,
 ) -> impl Iterator<Item = &'a Entry<S>> {
@@ -317,17 +320,17 @@ fn one<S: Adjustable>(
         ours,
     } = entry;
     let current = setting.read()?;
-    let mine =
-        ours.contains(&current) || of(dead, setting).any(|other| other.ours.contains(&current));
-    if let Some(other) = of(living, setting).next() {
+    let mine = ours.contains(&current)
+        || entries(dead, setting).any(|other| other.ours.contains(&current));
+    if let Some(other) = entries(living, setting).next() {
         // The other run knows only the values that were recorded before it began. It would take any
         // later value for a change by somebody else.
-        if let Some(its) = other
+        if let Some(first_value) = other
             .ours
             .last()
             .filter(|_| mine && !other.ours.contains(&current))
         {
-            setting.apply(its)?;
+            setting.apply(first_value)?;
         }
         if other.before != *before && ours.contains(&other.before) {
             // The other run has its journal in another folder, and did not know of this run.

@@ -94,8 +94,8 @@ fn is_in_place(folder: &Path) -> io::Result<()> {
         .chain(real.ancestors().skip(1))
         .collect();
     for above in above {
-        let (link, there) = (fs::symlink_metadata(above)?, fs::metadata(above)?);
-        let owner = [link.uid(), there.uid()]
+        let (link, target) = (fs::symlink_metadata(above)?, fs::metadata(above)?);
+        let owner = [link.uid(), target.uid()]
             .into_iter()
             .find(|user| !is_ours(*user));
         if let Some(owner) = owner {
@@ -104,11 +104,11 @@ fn is_in_place(folder: &Path) -> io::Result<()> {
                 above.display()
             )));
         }
-        if there.mode() & OTHERS_WRITE != 0 && there.mode() & STICKY == 0 {
+        if target.mode() & OTHERS_WRITE != 0 && target.mode() & STICKY == 0 {
             return Err(untrusted(format!(
                 "others may write to {} above it (its mode is {:04o}), and could put another folder in its place: take one elsewhere, or `chmod go-w` that",
                 above.display(),
-                there.mode() & 0o7777
+                target.mode() & 0o7777
             )));
         }
     }

@@ -10,12 +10,12 @@ use super::*;
 /// Errors of opening a journal and of recovering, for a folder that cannot be trusted or used.
 fn refusals(folder: &Path) -> [String; 2] {
     let begin = Instant::now();
-    let said = [
+    let messages = [
         Log::<Knob>::open(folder).unwrap_err().to_string(),
         Log::<Knob>::recover(folder).unwrap_err().to_string(),
     ];
     assert!(begin.elapsed() < 10 * state::PATIENCE);
-    said
+    messages
 }
 
 fn mode(path: &Path) -> u32 {
@@ -51,8 +51,11 @@ fn what_is_in_the_place_of_the_lock_is_named() {
     let folder = folder();
     let planted = folder.path().join(state::ALONE);
     nix::unistd::mkfifo(&planted, nix::sys::stat::Mode::from_bits_truncate(0o600)).unwrap();
-    for said in refusals(folder.path()) {
-        assert!(said.contains("weir.alone there: it is no file"), "{said}");
+    for message in refusals(folder.path()) {
+        assert!(
+            message.contains("weir.alone there: it is no file"),
+            "{message}"
+        );
     }
 }
 
@@ -103,8 +106,11 @@ fn what_others_may_have_written_is_not_carried_out() {
     die(log);
     for wrong in [0o777, 0o770, 0o1777] {
         set_mode(&folder, wrong);
-        for said in refusals(&folder) {
-            assert!(said.contains("others may write to the folder"), "{said}");
+        for message in refusals(&folder) {
+            assert!(
+                message.contains("others may write to the folder"),
+                "{message}"
+            );
         }
         assert_eq!(values(), [5]);
     }
@@ -115,10 +121,10 @@ fn what_others_may_have_written_is_not_carried_out() {
     std::os::unix::fs::symlink(&folder, &link).unwrap();
     Log::<Knob>::recover(&link).unwrap_err();
     set_mode(above.path(), 0o777);
-    for said in refusals(&folder) {
+    for message in refusals(&folder) {
         assert!(
-            said.contains("could put another folder in its place"),
-            "{said}"
+            message.contains("could put another folder in its place"),
+            "{message}"
         );
     }
     set_mode(above.path(), 0o1777);
@@ -158,8 +164,11 @@ fn who_keeps_the_folder_is_not_waited_for_without_an_end() {
     let mut log = begin(&folder);
     log.apply(&Knob(0), &5).unwrap();
     let kept = state::alone(folder.path()).unwrap();
-    for said in refusals(folder.path()) {
-        assert!(said.contains("has locked weir.alone there for"), "{said}");
+    for message in refusals(folder.path()) {
+        assert!(
+            message.contains("has locked weir.alone there for"),
+            "{message}"
+        );
     }
     // A run that ends restores its settings all the same, and reports the error.
     let restored = log.restore();
