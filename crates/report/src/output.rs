@@ -22,7 +22,11 @@ const BEGIN: u64 = 1024;
 fn has_mark(file: &Path, mark: &str) -> io::Result<bool> {
     let mut begin = Vec::new();
     File::open(file)?.take(BEGIN).read_to_end(&mut begin)?;
-    Ok(String::from_utf8_lossy(&begin).contains(mark))
+    let text = String::from_utf8_lossy(&begin);
+    // JSON opens with a brace on a line of its own, and a recording with the byte of a line's end.
+    let text = text.strip_prefix('{').unwrap_or(&text);
+    let first = text.trim_start_matches('\n').lines().next();
+    Ok(first.is_some_and(|line| line.contains(mark)))
 }
 
 /// Adds the mark of pictures to the first line of `svg`.
@@ -412,12 +416,14 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let svg = marked("<svg>\n</svg>\n");
         let behind = format!("{}{svg}", " ".repeat(1024));
+        let quoted = format!("notes\n{PICTURE_MARK}\n");
         let results = "{\n  \"written_by\": \"weir\"";
         for (text, mark, ours) in [
             (svg.as_str(), Some(PICTURE_MARK), true),
             (&svg, Some(RESULTS_MARK), false),
             (&svg, None, false),
             (&behind, Some(PICTURE_MARK), false),
+            (&quoted, Some(PICTURE_MARK), false),
             ("", Some(PICTURE_MARK), false),
             ("", None, false),
             (results, Some(RESULTS_MARK), true),
