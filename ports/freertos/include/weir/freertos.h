@@ -261,8 +261,9 @@ typedef struct {
  * directly instead of through pointers.
  */
 typedef struct {
-    /** Whether frames may be taken now, according to a limiter that this function calls. NULL means
-     * always. */
+    /** Whether frames may be taken now, according to a limiter that this function calls. A limiter
+     * that refuses must request the interrupt again when it opens: with `gather` the card's own
+     * request may be off by then. NULL means always. */
     bool (*is_let_in)(void);
     /** Returns the number of waiting frames, or a lower bound that is 0 only if no frame waits. */
     uint32_t (*count)(void);
