@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks that a board's file states everything that code for the board needs. No fact of a board
 //! is ever assumed: code for a timer that does not exist would compile, but it would limit nothing.
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -57,6 +58,7 @@ struct Places {
     chip: Option<Spanned<IgnoredAny>>,
     port: Spanned<IgnoredAny>,
     vectors: Spanned<IgnoredAny>,
+    priorities: Option<Spanned<IgnoredAny>>,
     #[serde(default, rename = "timer")]
     timers: Vec<Spanned<TimerPlaces>>,
     #[serde(default, rename = "line")]
@@ -80,6 +82,7 @@ pub(crate) fn check(board: &Board, text: &str) -> Result<(), BoardError> {
         places,
     };
     checker.names()?;
+    checker.no_name_twice()?;
     match board.port {
         Port::Avr => checker.avr(),
         Port::CortexM => checker.cortex_m(),
@@ -144,6 +147,28 @@ impl Checker<'_> {
                     "the line `{}` is none of the `vectors`: add it there",
                     line.name
                 );
+                return self.refuse(at.span(), message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Two timers, or two lines, of one name could not be told apart.
+    fn no_name_twice(&self) -> Result<(), BoardError> {
+        let mut seen = HashSet::new();
+        for (timer, at) in self.timers() {
+            if !seen.insert(timer.name.as_str()) {
+                let message = format!(
+                    "there is another timer `{}`: name it differently",
+                    timer.name
+                );
+                return self.refuse(at.get_ref().name.span(), message);
+            }
+        }
+        let mut seen = HashSet::new();
+        for (line, at) in self.board.lines.iter().zip(&self.places.lines) {
+            if !seen.insert(line.name.as_str()) {
+                let message = format!("the line `{}` is there already: leave it out", line.name);
                 return self.refuse(at.span(), message);
             }
         }
@@ -226,10 +251,20 @@ impl Checker<'_> {
             );
             return self.refuse(self.places.vectors.span(), message);
         }
-        if self.board.priorities.is_none() {
+        let Some(priorities) = self.board.priorities else {
             return self.refuse(
                 self.places.port.span(),
                 "the interrupts of a Cortex-M have priorities: add [priorities] with `most` and `step`, as boards/mps2-an385/board.toml does",
+            );
+        };
+        // A priority is a byte, of which a chip has the upper bits (ARMv7-M, B1.5.4).
+        let is_possible =
+            priorities.most <= 255 && priorities.step <= 128 && priorities.step.is_power_of_two();
+        if !is_possible {
+            let at = self.places.priorities.as_ref();
+            return self.refuse(
+                at.map_or(self.places.port.span(), Spanned::span),
+                "a priority is a byte of which the chip has the upper bits: write most = 255 or less, and for `step` 1, 2, 4 and so on up to 128",
             );
         }
         for (timer, at) in self.timers() {
@@ -277,6 +312,13 @@ impl Checker<'_> {
         if let Some((key, _, what)) = lacks.into_iter().find(|lack| lack.1) {
             let message = format!("the timer `{name}` needs `{key}`, {what}");
             return self.refuse(places.name.span(), message);
+        }
+        if timer.registers.is_some_and(|at| at == 0 || at % 4 != 0) {
+            let at = places.registers.as_ref().map_or(at.span(), Spanned::span);
+            let message = format!(
+                "the registers of the timer `{name}` are words: write their address, a multiple of 4 other than 0"
+            );
+            return self.refuse(at, message);
         }
         let of_known = matches!(driver, crate::TimerDriver::Known(_));
         let other: Vec<u64> = (timer.divisors.iter().copied())
@@ -445,6 +487,48 @@ mod tests {
                 "{ name = \"IRQ32\" }",
                 "    { name = \"IRQ32\"",
                 "the line `IRQ32` is none of the `vectors`",
+            ),
+            (
+                CORTEX_M,
+                "step = 2",
+                "step = 0",
+                "[priorities]",
+                "up to 128",
+            ),
+            (
+                CORTEX_M,
+                "step = 2",
+                "step = 3",
+                "[priorities]",
+                "up to 128",
+            ),
+            (
+                CORTEX_M,
+                "most = 254",
+                "most = 300",
+                "[priorities]",
+                "255 or less",
+            ),
+            (
+                CORTEX_M,
+                "registers = 0x4000_2000",
+                "registers = 0x4000_2001",
+                "registers = ",
+                "a multiple of 4",
+            ),
+            (
+                AVR,
+                "name = \"TIMER3\"",
+                "name = \"TIMER1\"",
+                "name = \"TIMER1\"",
+                "there is another timer `TIMER1`",
+            ),
+            (
+                AVR,
+                "[[line]]\nname = \"INT7\"",
+                "[[line]]\nname = \"INT6\"",
+                no_line,
+                "the line `INT6` is there already",
             ),
             (
                 AVR,

@@ -24,8 +24,8 @@ fn has_mark(file: &Path, mark: &str) -> io::Result<bool> {
     File::open(file)?.take(BEGIN).read_to_end(&mut begin)?;
     let text = String::from_utf8_lossy(&begin);
     // JSON opens with a brace on a line of its own, and a recording with the byte of a line's end.
-    let text = text.strip_prefix('{').unwrap_or(&text);
-    let first = text.trim_start_matches('\n').lines().next();
+    let rest = text.strip_prefix("{\n").or(text.strip_prefix('\n'));
+    let first = rest.unwrap_or(&text).lines().next();
     Ok(first.is_some_and(|line| line.contains(mark)))
 }
 
